@@ -1,0 +1,38 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors that readers branch on.
+var (
+	// ErrNotFound: the resource is watched and holds no such object.
+	ErrNotFound = errors.New("not found")
+	// ErrNotWatched: the resource is known but left out by the configuration.
+	ErrNotWatched = errors.New("not watched")
+	// ErrUnknownResource: no discovered resource has this name.
+	ErrUnknownResource = errors.New("unknown resource")
+	// ErrNotSynced: there is no data yet, which is not the same as no objects.
+	ErrNotSynced = errors.New("not synced")
+	// ErrExpired: the version asked for is older than what is remembered (410).
+	ErrExpired = errors.New("resourceVersion is too old")
+	// ErrTooNew: the version asked for was not reached in time (504).
+	ErrTooNew = errors.New("resourceVersion is in the future")
+	// ErrStopped: the store's informer was stopped, its resource is gone or its
+	// rule changed.
+	ErrStopped = errors.New("informer stopped")
+)
+
+// InvalidError is a mistake in what the caller asked: it names the parameter
+// and says what would be right.
+type InvalidError struct {
+	Parameter string
+	Message   string
+}
+
+func (e *InvalidError) Error() string { return e.Parameter + ": " + e.Message }
+
+func invalidf(parameter, format string, args ...any) error {
+	return &InvalidError{Parameter: parameter, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,85 @@
+package cache
+
+import (
+	"errors"
+	"time"
+)
+
+// Snapshots is what a Factory needs from disk. A snapshot is a hint, never the
+// truth: whatever cannot be read in full is dropped, and its resource starts
+// cold. Implementations are safe for concurrent use; Commit is called by one
+// goroutine at a time.
+type Snapshots interface {
+	// Saved lists the snapshots held, without their objects.
+	Saved() ([]Saved, error)
+	// Load reads the snapshot of r, calling yield for each object in key order.
+	// Records and what they point to belong to the callee after the call. It
+	// returns ErrNoSnapshot, or ErrCorrupt after any number of yields: then
+	// everything yielded must be thrown away.
+	Load(r Resource, yield func(Record) error) (Saved, error)
+	// Commit makes all batches durable in one transaction: all or nothing.
+	Commit(batches []Batch) error
+	// Drop forgets the snapshot of r.
+	Drop(r Resource) error
+}
+
+var (
+	// ErrNoSnapshot means that nothing is saved for the resource.
+	ErrNoSnapshot = errors.New("no snapshot")
+	// ErrCorrupt means that a snapshot exists and cannot be read in full.
+	ErrCorrupt = errors.New("snapshot is damaged")
+)
+
+// Saved describes the snapshot of one resource.
+type Saved struct {
+	// Spec is the spec the snapshot was made under. Before discovery has
+	// answered it is all that is known of the resource.
+	Spec Spec
+	// ResourceVersions are complete per source: the key is a namespace, or ""
+	// for a watch of all namespaces. Each says: every change of that source up
+	// to this version is in the snapshot.
+	ResourceVersions map[string]string
+	// ClusterUID is the UID of the kube-system namespace, or another stable
+	// identity of the cluster; ServerVersion its gitVersion.
+	ClusterUID    string
+	ServerVersion string
+	// Dictionaries are the zstd dictionaries that records refer to, by id.
+	Dictionaries map[uint32][]byte
+	// Objects is how many records there are.
+	Objects int
+	// SavedAt is when the last change was committed.
+	SavedAt time.Time
+}
+
+// Record is one object as it lies on disk: identity, indexed values and the
+// JSON as it is held in memory, so that neither saving nor loading compresses,
+// decompresses or parses it.
+type Record struct {
+	Key
+	UID             string
+	ResourceVersion string
+	// Created is metadata.creationTimestamp in Unix seconds, 0 if absent.
+	Created int64
+	// Terms are the object's indexed values under Saved.Spec.Indexes and the
+	// built-in indexes.
+	Terms []Term
+	// Dictionary is the id of the zstd dictionary Data is compressed with, 0
+	// when Data is plain JSON.
+	Dictionary uint32
+	// Size is the length of the plain JSON in bytes.
+	Size uint32
+	Data []byte
+}
+
+// Batch is what is to be saved of one resource: what changed, and the
+// resourceVersions that cover it. The two belong together, in one transaction.
+type Batch struct {
+	// Saved replaces what was saved, except that Dictionaries holds only new
+	// ones and Objects is counted by the implementation.
+	Saved Saved
+	// Reset drops all records first: this batch holds every object.
+	Reset bool
+	// Put are records to write, Delete keys to remove.
+	Put    []Record
+	Delete []Key
+}

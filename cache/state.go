@@ -1,0 +1,58 @@
+package cache
+
+import "time"
+
+// State says what a resource's copy is worth.
+type State string
+
+const (
+	// Unwatched: known, left out by the configuration.
+	Unwatched State = "unwatched"
+	// Syncing: no data yet; reads are refused.
+	Syncing State = "syncing"
+	// Warm: served from the snapshot, not yet proven caught up.
+	Warm State = "warm"
+	// Live: the watch is up and the copy was proven caught up.
+	Live State = "live"
+	// Stale: was live, the watch is down; the copy is as old as its age says.
+	Stale State = "stale"
+	// Forbidden: the API server refuses list or watch.
+	Forbidden State = "forbidden"
+	// Failed: the resource cannot be watched; the reason says why.
+	Failed State = "failed"
+)
+
+// Readable reports whether a resource in this state has data to answer from.
+func (s State) Readable() bool { return s == Warm || s == Live || s == Stale }
+
+// Status is what is known of one resource at one moment.
+type Status struct {
+	Spec   Spec
+	State  State
+	Reason string // why it is not live; empty when live
+	// Since is when State was entered.
+	Since time.Time
+	// Contact is when the API server last proved the copy current: an event, a
+	// bookmark or the end of a list. The copy's age is the time since.
+	Contact time.Time
+
+	Objects         int
+	Bytes           int64 // JSON and terms as held, compressed
+	RawBytes        int64 // JSON before compression
+	ResourceVersion string
+	LastEvent       time.Time
+	Indexes         []string // names, built-in ones first
+
+	Events         uint64 // changes applied
+	Relists        uint64 // full syncs, the first one included
+	Expired        uint64 // watches answered with 410
+	Restarts       uint64 // watches reopened without a relist
+	Unextracted    uint64 // values that could not be indexed
+	Undecoded      uint64 // objects refused by the decoder
+	Verified       time.Time
+	Mended         uint64 // differences found by verification
+	Subscribers    int
+	SnapshotAt     time.Time // when the snapshot was last committed
+	SnapshotDrops  uint64    // snapshots of this resource thrown away
+	SnapshotReason string    // why the last one was
+}
