@@ -1,0 +1,139 @@
+package rawjson
+
+import (
+	"fmt"
+	"io"
+)
+
+// defaultMax is the limit of apimachinery's streaming decoder.
+const defaultMax = 16 << 20
+
+// stream reads values of limited size from a reader through one buffer that
+// grows to the largest of them.
+type stream struct {
+	r          io.Reader
+	buf        []byte
+	start, end int // unread part of buf
+	max        int // bytes of one value
+	offset     int64
+	err        error // of r; what is in buf is still good
+}
+
+func newStream(r io.Reader, max int) stream {
+	if max <= 0 {
+		max = defaultMax
+	}
+	return stream{r: r, max: max}
+}
+
+// fill reads more; it returns the reader's error once there is nothing more.
+// The unread part may move within buf, its length only grows.
+func (s *stream) fill() error {
+	if s.err != nil {
+		return s.err
+	}
+	s.makeRoom()
+	for range 100 {
+		n, err := s.r.Read(s.buf[s.end:])
+		s.end += n
+		s.err = err
+		if n > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.err = io.ErrNoProgress
+	return s.err
+}
+
+// makeRoom leaves space after the unread part.
+func (s *stream) makeRoom() {
+	const minimum, big = 4 << 10, 1 << 20
+	switch {
+	case s.start == s.end:
+		s.start, s.end = 0, 0
+		if len(s.buf) > big {
+			s.buf = nil // one giant need not be paid for until the end
+		}
+	case s.start > len(s.buf)/2:
+		s.end = copy(s.buf, s.buf[s.start:s.end])
+		s.start = 0
+	}
+	if s.end == len(s.buf) {
+		if s.start > 0 {
+			s.end = copy(s.buf, s.buf[s.start:s.end])
+			s.start = 0
+		}
+		if s.end > len(s.buf)/2 {
+			grown := make([]byte, max(minimum, 2*len(s.buf)))
+			copy(grown, s.buf[:s.end])
+			s.buf = grown
+		}
+	}
+	if len(s.buf) == 0 {
+		s.buf = make([]byte, minimum)
+	}
+}
+
+// space passes white space and returns the byte after it.
+func (s *stream) space() (byte, error) {
+	for {
+		for s.start < s.end {
+			c := s.buf[s.start]
+			if !isSpace(c) {
+				return c, nil
+			}
+			s.start++
+			s.offset++
+		}
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// value returns the value that starts at the first unread byte. It is valid
+// until the next call.
+func (s *stream) value() ([]byte, error) {
+	switch c := s.buf[s.start]; {
+	case c == '{' || c == '[' || c == '"' || c == '-' || isDigit(c) || c == 't' || c == 'f' || c == 'n':
+	default:
+		return nil, s.unexpected()
+	}
+	var b boundary
+	for n := 0; ; {
+		m, done := b.feed(s.buf[s.start+n : s.end])
+		n += m
+		if n > s.max {
+			return nil, fmt.Errorf("%w of %d bytes", ErrTooLarge, s.max)
+		}
+		if !done {
+			err := s.fill()
+			if err == nil {
+				continue
+			}
+			if err != io.EOF {
+				return nil, err
+			}
+			if b.mode != inWord {
+				return nil, io.ErrUnexpectedEOF
+			}
+		}
+		v := s.buf[s.start : s.start+n : s.start+n]
+		s.start += n
+		s.offset += int64(n)
+		return v, nil
+	}
+}
+
+func (s *stream) unexpected() error {
+	return &SyntaxError{Offset: int(s.offset), Msg: fmt.Sprintf("invalid JSON stream: unexpected %q", s.buf[s.start])}
+}
+
+// pass steps over one byte.
+func (s *stream) pass() {
+	s.start++
+	s.offset++
+}
