@@ -330,24 +330,43 @@ type members struct {
 	base    int    // of this object's part of Document.last
 	seen    uint64 // wanted fields seen so far, unless careful
 	kept    bool   // some member stays in the stored form
-	cut     bool   // the current member does not
+	name    []byte // the current key
+	cut     bool   // the current member does not stay
+}
+
+// again notes that field f is here and reports whether it was before. Careful
+// walks know better.
+func (m *members) again(f int) bool {
+	if m.careful {
+		return false
+	}
+	seen := m.seen&(1<<f) != 0
+	m.seen |= 1 << f
+	return seen
+}
+
+// key reads the key at i and its colon. It returns which field of m.n it names,
+// or -1, and the index of the value.
+func (d *Document) key(m *members, i int) (f, value int) {
+	if i >= len(d.src) || d.src[i] != '"' {
+		return -1, fail(badSyntax, i)
+	}
+	end := skipString(d.src, i+1)
+	if end < 0 {
+		return -1, end
+	}
+	m.name = d.text(d.src[i+1 : end-1])
+	return m.n.find(m.name), skipColon(d.src, end)
 }
 
 // member reads the key and value at i and returns the index after them.
 func (d *Document) member(m *members, i, depth int) int {
 	key := i
-	if i >= len(d.src) || d.src[i] != '"' {
-		return fail(badSyntax, i)
-	}
-	if i = skipString(d.src, i+1); i < 0 {
-		return i
-	}
-	name := d.text(d.src[key+1 : i-1])
-	if i = skipColon(d.src, i); i < 0 {
+	f, i := d.key(m, i)
+	if i < 0 {
 		return i
 	}
 	m.cut = false
-	f := m.n.find(name)
 	value, edits := i, len(d.edits)
 	if f < 0 {
 		i = skipValue(d.src, i, depth)
@@ -364,7 +383,7 @@ func (d *Document) member(m *members, i, depth int) int {
 	}
 	switch m.n.role {
 	case roleLabels:
-		d.label(name, value, i)
+		d.label(m.name, value, i)
 	case roleAnnotations:
 		if c := d.src[value]; c != '"' && c != 'n' {
 			d.unsure = true
@@ -376,16 +395,12 @@ func (d *Document) member(m *members, i, depth int) int {
 // wanted reads the value at i of a field that some path leads to.
 func (d *Document) wanted(m *members, f, key, i, depth int) int {
 	child := m.n.fields[f].node
-	if m.careful {
-		if d.last[m.base+f] != key {
-			m.cut = true // an earlier occurrence, as good as absent
-			return skipValue(d.src, i, depth)
-		}
-	} else {
-		if m.seen&(1<<f) != 0 {
-			return fail(duplicate, i)
-		}
-		m.seen |= 1 << f
+	if m.careful && d.last[m.base+f] != key {
+		m.cut = true // an earlier occurrence, as good as absent
+		return skipValue(d.src, i, depth)
+	}
+	if m.again(f) {
+		return fail(duplicate, key)
 	}
 	m.cut = child.drop
 	if child.drop && !child.roles {

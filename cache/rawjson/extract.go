@@ -16,7 +16,7 @@ func CompileExtractor(paths []Path) (*Extractor, error) {
 	root := &branch{}
 	single := 0
 	for i, p := range paths {
-		if _, err := checkNamed(p); err != nil {
+		if err := checkNamed(p); err != nil {
 			return nil, err
 		}
 		b := root.at(p.steps())

@@ -152,3 +152,10 @@ func overlap(a, b []step) bool {
 	}
 	return true
 }
+
+func checkNamed(p Path) error {
+	if p.IsZero() {
+		return fmt.Errorf("the path is empty")
+	}
+	return nil
+}
