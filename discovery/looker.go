@@ -1,0 +1,231 @@
+package discovery
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// looker is the goroutine of a Discoverer that looks, judges and reports.
+type looker struct {
+	*Discoverer
+	fetcher *fetcher
+
+	last      facts // of the last judgement
+	judged    bool
+	verdict   verdict
+	pending   bool // an answer has changed since
+	faults    int // looks that failed in a row
+	lags      int // looks in a row after which discovery still lagged
+	versionAt time.Time
+}
+
+func (l *looker) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-l.trigger:
+			if !l.debounce(ctx) {
+				return
+			}
+			l.lags = 0
+		}
+		pause := l.look(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		timer.Reset(pause)
+	}
+}
+
+// debounce collects triggers for a while. It is not prolonged by them, so that
+// steady change cannot put off a look.
+func (l *looker) debounce(ctx context.Context) bool {
+	timer := time.NewTimer(l.opts.Debounce)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	}
+	select {
+	case <-l.trigger:
+	default:
+	}
+	return true
+}
+
+// look asks, judges and reports once, and says when to look again.
+func (l *looker) look(ctx context.Context) time.Duration {
+	l.counters.looks.Add(1)
+	ans, changed, err := l.fetcher.fetch(ctx)
+	if l.fetcher.legacy {
+		l.counters.legacy.Add(1)
+	}
+	if err == nil && !changed {
+		l.counters.notModified.Add(1)
+	}
+	version := l.last.serverVersion
+	l.pending = l.pending || changed
+	if err == nil && (changed || l.faults > 0 || time.Since(l.versionAt) >= versionInterval) {
+		version, err = l.askVersion(ctx)
+	}
+	if ctx.Err() != nil {
+		return 0
+	}
+	if err != nil {
+		return l.failed(err)
+	}
+	l.succeeded()
+	if !l.judged && !l.awaitTables(ctx) {
+		return 0
+	}
+	f := facts{
+		answer:        ans,
+		crds:          l.crds.current(),
+		services:      l.services.current(),
+		pins:          l.currentPins(),
+		serverVersion: version,
+		now:           time.Now(),
+	}
+	if l.pending || l.differs(f) {
+		l.judge(f)
+	}
+	return l.pause()
+}
+
+// askVersion keeps the last version where the server does not tell, unless
+// there is none and it may yet tell.
+func (l *looker) askVersion(ctx context.Context) (string, error) {
+	version, err := l.client.serverVersion(ctx)
+	if err != nil {
+		if l.last.serverVersion == "" && versionNeeded(err) {
+			return "", err
+		}
+		version = l.last.serverVersion
+	}
+	l.versionAt = time.Now()
+	return version, nil
+}
+
+// failed notes that there was no answer. Nothing else changes.
+func (l *looker) failed(err error) time.Duration {
+	l.counters.failures.Add(1)
+	l.faults++
+	if old := l.setErr(err); old == nil {
+		l.opts.Log.Warn("discovery failed, keeping what is known", "err", err)
+	}
+	return jitter(backoff(retryFirst, l.opts.PollInterval, l.faults))
+}
+
+func (l *looker) succeeded() {
+	l.faults = 0
+	if old := l.setErr(nil); old != nil {
+		l.opts.Log.Info("discovery is back")
+		l.crds.retryNow()
+		l.services.retryNow()
+	}
+}
+
+// awaitTables waits for the CRDs and APIServices before the first Set: without
+// them custom resources would look as if their CRD had changed. It returns
+// false if ctx ended.
+func (l *looker) awaitTables(ctx context.Context) bool {
+	timer := time.NewTimer(tablesWait)
+	defer timer.Stop()
+	for _, answered := range []chan struct{}{l.crds.answered, l.services.answered} {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-answered:
+		case <-timer.C:
+			l.opts.Log.Warn("going on without CRDs and APIServices")
+			return true
+		}
+	}
+	return true
+}
+
+// differs tells whether judging f may give another verdict than last time.
+func (l *looker) differs(f facts) bool {
+	return !l.judged || len(l.verdict.absentSince) > 0 ||
+		f.crds.revision != l.last.crds.revision || f.services.revision != l.last.services.revision ||
+		f.serverVersion != l.last.serverVersion || !maps.Equal(f.pins, l.last.pins)
+}
+
+func (l *looker) judge(f facts) {
+	before, has := l.Current()
+	f.prev, f.absentSince = before, l.verdict.absentSince
+	v := judge(f)
+	l.noteUnmetPins(v.unmetPins)
+	l.last, l.verdict, l.judged = f, v, true
+	l.pending = false
+	l.last.answer, l.last.prev = answer{}, Set{} // not needed again
+	if has && v.set.Equal(before) {
+		return
+	}
+	l.note(before, v.set)
+	l.setSet(v.set)
+	l.opts.OnChange(v.set)
+}
+
+// pause is the time until the next look.
+func (l *looker) pause() time.Duration {
+	poll := l.opts.PollInterval
+	if l.fetcher.legacy {
+		poll *= legacyPollFactor
+	}
+	if !l.verdict.lagging {
+		l.lags = 0
+		return poll
+	}
+	l.lags++
+	return backoff(lagFirst, poll, l.lags)
+}
+
+func (l *looker) noteUnmetPins(unmet map[schema.GroupResource]string) {
+	for gr, version := range unmet {
+		if l.verdict.unmetPins[gr] != version {
+			l.opts.Log.Warn("pinned version is not served, watching the preferred one", "gvr", gr.WithVersion(version))
+		}
+	}
+}
+
+// note logs what a new Set changes.
+func (l *looker) note(before, after Set) {
+	log := l.opts.Log
+	for gv, err := range after.Failed {
+		if before.Failed[gv] == nil {
+			log.Warn("group version does not answer, keeping its resources", "gv", gv, "err", err)
+		}
+	}
+	for gv := range before.Failed {
+		if after.Failed[gv] == nil {
+			log.Info("group version is no longer failed", "gv", gv)
+		}
+	}
+	added, changed, gone := 0, 0, 0
+	for _, r := range after.Resources {
+		old, ok := before.Get(r.GroupResource())
+		switch {
+		case !ok:
+			added++
+		case !reflect.DeepEqual(old, r):
+			changed++
+		}
+	}
+	for _, r := range before.Resources {
+		if _, ok := after.Get(r.GroupResource()); !ok {
+			gone++
+		}
+	}
+	log.Info("resources discovered", "resources", len(after.Resources), "added", added, "changed", changed, "gone", gone,
+		"failed", len(after.Failed), "server", after.ServerVersion)
+}
