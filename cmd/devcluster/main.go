@@ -1,0 +1,175 @@
+// Command devcluster runs a real Kubernetes control plane on loopback: etcd,
+// kube-apiserver, kube-controller-manager, kube-scheduler and kwok, which
+// simulates nodes. All of them are linked into this one binary, which starts
+// itself once more for each: one link is cheaper than five, and each component
+// is still a process that can be stopped and killed alone.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/component-base/version"
+
+	"github.com/informerd/informerd/cmd/devcluster/internal/cluster"
+	"github.com/informerd/informerd/cmd/devcluster/internal/control"
+)
+
+func main() {
+	if len(os.Args) > 1 {
+		switch {
+		case os.Args[1] == "component" && len(os.Args) > 2:
+			runApplet(os.Args[2], os.Args[3:])
+		case os.Args[1] == "kubectl":
+			runApplet("kubectl", os.Args[2:])
+		}
+	}
+	// The linked components register flags that are not ours.
+	pflag.CommandLine = pflag.NewFlagSet("devcluster", pflag.ContinueOnError)
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := newCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "devcluster:", err)
+		os.Exit(1)
+	}
+}
+
+func newCommand() *cobra.Command {
+	root := newStartCommand("devcluster --dir DIR")
+	root.Long = `devcluster runs a real Kubernetes ` + version.Get().GitVersion + ` control plane on loopback: etcd,
+kube-apiserver, kube-controller-manager, kube-scheduler, and nodes and pods
+simulated by kwok. It keeps everything in one directory, prints one line on
+stdout when it is ready, and runs until SIGTERM or SIGINT. Started again on the
+same directory it continues with the same data, keys and ports.`
+	root.Example = `  devcluster --dir /tmp/dc --seed demo
+  devcluster --dir /tmp/bench --pods 20000
+  devcluster --dir /tmp/small --components etcd,kube-apiserver
+  devcluster ctl --dir /tmp/dc restart kube-apiserver
+  devcluster kubectl --kubeconfig /tmp/dc/kubeconfig get pods -A`
+	root.SilenceUsage = true
+	root.SilenceErrors = true
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.Version = version.Get().GitVersion
+	root.AddCommand(
+		newStartCommand("start --dir DIR"),
+		newControlCommand(),
+		// These two never get here, see main; they are listed for --help.
+		&cobra.Command{Use: "kubectl ARGS...", Short: "Run kubectl " + version.Get().GitVersion, DisableFlagParsing: true, Run: func(*cobra.Command, []string) {}},
+		&cobra.Command{Use: "component NAME FLAGS...", Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
+			return errors.New("which component?")
+		}},
+	)
+	return root
+}
+
+func newStartCommand(use string) *cobra.Command {
+	opts := cluster.Options{
+		Version: version.Get().GitVersion,
+		Stdout:  os.Stdout,
+		Stderr:  os.Stderr,
+	}
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: "Start a cluster and run it until SIGTERM",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.Dir == "" {
+				return errors.New("--dir is required; see devcluster --help")
+			}
+			if opts.Seed == "demo" && !cmd.Flags().Changed("nodes") {
+				opts.Nodes = 12
+			}
+			var err error
+			if opts.Program, err = os.Executable(); err != nil {
+				return err
+			}
+			return cluster.Run(cmd.Context(), opts)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&opts.Dir, "dir", "", "directory of the cluster: data, keys, kubeconfigs, logs; created if missing")
+	f.StringVar(&opts.Seed, "seed", "", `data to create: "demo" is a small company's cluster`)
+	f.IntVar(&opts.Pods, "pods", 0, "create `N` quiet pods of about 7 KB, with 500 nodes, 20 namespaces and 300 ReplicaSets of their own")
+	f.IntVar(&opts.Nodes, "nodes", 0, "simulate `N` nodes that pods can be scheduled to (default 12 with --seed demo)")
+	f.StringSliceVar(&opts.Components, "components", cluster.Components, "components to start; the others can be started later by ctl")
+	f.StringArrayVar(&opts.APIServerArgs, "apiserver-arg", nil, "extra `FLAG` of kube-apiserver, like --request-timeout=10s; repeatable")
+	f.StringArrayVar(&opts.ControllerManagerArgs, "controller-manager-arg", nil, "extra `FLAG` of kube-controller-manager; repeatable")
+	f.StringArrayVar(&opts.EtcdArgs, "etcd-arg", nil, "extra `FLAG` of etcd; repeatable")
+	f.DurationVar(&opts.StartTimeout, "start-timeout", time.Minute, "how long each component may take to become ready")
+	return cmd
+}
+
+func newControlCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "ctl --dir DIR ACTION [COMPONENT...]",
+		Short: "Start, stop or kill single components of a running cluster",
+		Long: `ctl acts on single components of the cluster that runs in DIR and returns when
+it is done: a started component is ready, a stopped one is gone.
+
+Actions:
+  status    print state, pid, port and log file of each component
+  start     start a component and wait until it is ready
+  stop      SIGTERM, and SIGKILL after 5 seconds
+  kill      SIGKILL
+  restart   stop, then start
+  pause     SIGSTOP: the component's port stays open, nothing answers
+  resume    SIGCONT
+
+Components: ` + strings.Join(cluster.Components, ", "),
+		Example: `  devcluster ctl --dir /tmp/dc status
+  devcluster ctl --dir /tmp/dc kill kube-apiserver
+  devcluster ctl --dir /tmp/dc start kube-apiserver`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if dir == "" {
+				return errors.New("--dir is required")
+			}
+			info, err := cluster.ReadInfo(dir)
+			if errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("there is no cluster in %s", dir)
+			} else if err != nil {
+				return err
+			}
+			action, components := args[0], args[1:]
+			if action == "status" {
+				return printStatus(info)
+			}
+			if info.PID == 0 || syscall.Kill(info.PID, 0) != nil {
+				return fmt.Errorf("no devcluster is running in %s", dir)
+			}
+			if len(components) == 0 {
+				return fmt.Errorf("%s what? There are: %s", action, strings.Join(cluster.Components, ", "))
+			}
+			for _, component := range components {
+				if err := control.Do(cmd.Context(), info.Control, action, component); err != nil {
+					return fmt.Errorf("%s %s: %w", action, component, err)
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "directory of the cluster")
+	return cmd
+}
+
+func printStatus(info *cluster.Info) error {
+	for _, c := range info.Components {
+		if _, err := fmt.Printf("%-24s %-9s pid=%-8d port=%d log=%s\n", c.Name, c.State, c.PID, c.Port, filepath.Clean(c.Log)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
