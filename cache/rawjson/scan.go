@@ -253,8 +253,8 @@ func skipNumber(src []byte, i int) int {
 		}
 		i = skipDigits(src, i)
 	}
-	// 200 digits and an exponent of two stay below 1e308.
-	if i-start > 200 || i-exponent > 4 {
+	// 200 digits and an exponent of two digits stay below 1e308.
+	if i-start > 200 || i-exponent > 3 {
 		if _, err := strconv.ParseFloat(string(src[start:i]), 64); err != nil {
 			return fail(badNumber, start)
 		}

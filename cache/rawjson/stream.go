@@ -117,11 +117,14 @@ func (s *stream) value() ([]byte, error) {
 			if err != io.EOF {
 				return nil, err
 			}
-			if b.mode != inWord {
+			if b.mode != inWord || skipValue(s.buf[s.start:s.end], 0, 0) != n {
 				return nil, io.ErrUnexpectedEOF
 			}
 		}
 		v := s.buf[s.start : s.start+n : s.start+n]
+		if b.mode == inWord && skipValue(v, 0, 0) != n {
+			return nil, s.unexpected()
+		}
 		s.start += n
 		s.offset += int64(n)
 		return v, nil
