@@ -225,7 +225,7 @@ func (j *judging) aggregated(gvr schema.GroupVersionResource, prev Resource) boo
 		return prev.Aggregated
 	}
 	_, custom := j.crds.rows[crdName(gvr.GroupResource())]
-	return !custom && !builtIn[gvr.Group]
+	return !custom && prev.CRDUID == "" && !builtIn[gvr.Group]
 }
 
 // carry keeps a resource of the last Set that this answer lacks, unless it is

@@ -18,8 +18,8 @@ type looker struct {
 	judged    bool
 	verdict   verdict
 	pending   bool // an answer has changed since
-	faults    int // looks that failed in a row
-	lags      int // looks in a row after which discovery still lagged
+	faults    int  // looks that failed in a row
+	lags      int  // looks in a row after which discovery still lagged
 	versionAt time.Time
 }
 
