@@ -1,0 +1,161 @@
+// Package config reads config.yaml. It is strict: an unknown key, a duplicate, a
+// value of the wrong type or one that could never work is an error that names
+// its line, its path and what would be right; all of them are reported at once,
+// and a file with any is refused whole.
+//
+// The package knows no cluster. What the rules select of what a cluster serves
+// is decided by package plan.
+package config
+
+import (
+	"slices"
+	"time"
+)
+
+// Config is one valid configuration. It is a value: once read it must not be
+// modified.
+type Config struct {
+	// Listen is the host:port to serve on.
+	Listen string
+	// Clusters are never empty, and their names differ.
+	Clusters []Cluster
+	Snapshot Snapshot
+	Verify   Verify
+	// Syncs is how many resources are listed from a cluster at the same time.
+	Syncs int
+	Log   Log
+	// Resources are the rules: the first that matches a resource decides. They
+	// are never empty.
+	Resources []Rule
+}
+
+// Cluster is one cluster to replicate.
+type Cluster struct {
+	Name string
+	// Kubeconfig is a path; "" means KUBECONFIG, ~/.kube/config or in-cluster.
+	Kubeconfig string
+	// Context is a context of the kubeconfig; "" means its current one.
+	Context string
+	// Namespaces are tried where a whole resource may not be read; none means
+	// the namespace of the context.
+	Namespaces []string
+}
+
+// Snapshot says where the copy outlives the process.
+type Snapshot struct {
+	// Path is the file; "" keeps everything in memory only.
+	Path string
+	// Interval is the time between two commits.
+	Interval time.Duration
+}
+
+// Verify says how often the copy is compared with the cluster.
+type Verify struct {
+	// Interval is the time between two comparisons of one resource; 0 is never.
+	Interval time.Duration
+}
+
+// Log says what is logged, and how.
+type Log struct {
+	Level  string // debug, info, warn or error
+	Format string // text or json
+}
+
+// Rule says what is done with the resources its patterns match.
+type Rule struct {
+	// Match is never empty.
+	Match []Pattern
+	// Watch is false for resources that are left out.
+	Watch bool
+	// Namespaces are globs; none means all.
+	Namespaces    []string
+	LabelSelector string
+	FieldSelector string
+	// Indexes are paths by the name of their index.
+	Indexes map[string]string
+	// Drop are paths cut out of objects.
+	Drop []string
+	// Redact are paths whose values are emptied. Nil and empty differ: nil means
+	// that the file does not say, which redacts Secrets all the same.
+	Redact []string
+	// Line is where the rule starts in its file, 0 in the built-in default.
+	Line int
+}
+
+// DefaultDrop is what a rule drops that does not say.
+func DefaultDrop() []string { return []string{"metadata.managedFields"} }
+
+// Default is the configuration without a file. The shipped config.yaml says the
+// same.
+func Default() *Config {
+	c := defaults()
+	c.Resources = []Rule{
+		{
+			Match: mustPatterns("leases.coordination.k8s.io", "events", "events.events.k8s.io"),
+			Watch: false,
+			Drop:  DefaultDrop(),
+		},
+		{
+			Match:  mustPatterns("secrets"),
+			Watch:  true,
+			Drop:   DefaultDrop(),
+			Redact: []string{"data", "stringData"},
+		},
+		{
+			Match: mustPatterns("pods"),
+			Watch: true,
+			Indexes: map[string]string{
+				"node":  "spec.nodeName",
+				"phase": "status.phase",
+				"image": "spec.containers[*].image",
+			},
+			Drop: DefaultDrop(),
+		},
+		{
+			Match: mustPatterns("*"),
+			Watch: true,
+			Drop:  DefaultDrop(),
+		},
+	}
+	return c
+}
+
+// defaults is what holds for every key a file leaves out, but for the rules.
+func defaults() *Config {
+	return &Config{
+		Listen:   "127.0.0.1:8080",
+		Clusters: []Cluster{{Name: "default"}},
+		Snapshot: Snapshot{Path: "data/informerd.db", Interval: time.Second},
+		Verify:   Verify{Interval: time.Hour},
+		Syncs:    8,
+		Log:      Log{Level: "info", Format: "text"},
+	}
+}
+
+// NeedsRestart names the settings that differ between c and next and that a
+// running process cannot take over.
+func (c *Config) NeedsRestart(next *Config) []string {
+	var names []string
+	for _, s := range []struct {
+		name    string
+		differs bool
+	}{
+		{"listen", c.Listen != next.Listen},
+		{"clusters", !slices.EqualFunc(c.Clusters, next.Clusters, Cluster.equal)},
+		{"snapshot.path", c.Snapshot.Path != next.Snapshot.Path},
+		{"snapshot.interval", c.Snapshot.Interval != next.Snapshot.Interval},
+		{"verify.interval", c.Verify != next.Verify},
+		{"syncs", c.Syncs != next.Syncs},
+		{"log.format", c.Log.Format != next.Log.Format},
+	} {
+		if s.differs {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+func (c Cluster) equal(o Cluster) bool {
+	return c.Name == o.Name && c.Kubeconfig == o.Kubeconfig && c.Context == o.Context &&
+		slices.Equal(c.Namespaces, o.Namespaces)
+}

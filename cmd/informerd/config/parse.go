@@ -1,0 +1,234 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxSize is far more than anyone writes and keeps a file given by mistake, such
+// as a snapshot, from being parsed.
+const maxSize = 1 << 20
+
+// Load reads a file. Its error is Errors where the file could be read.
+func Load(file string) (*Config, error) {
+	data, err := Read(file)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(file, data)
+}
+
+// Read returns what is in a file of reasonable size.
+func Read(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	if len(data) > maxSize {
+		return nil, fmt.Errorf("read configuration: %s is larger than 1 MiB: is it a configuration?", file)
+	}
+	return data, nil
+}
+
+// Parse reads data, which errors call file. What is not given has its default.
+// Its error is always Errors.
+func Parse(file string, data []byte) (*Config, error) {
+	r := &reader{file: file}
+	c := defaults()
+	c.Resources = Default().Resources
+	if n := r.document(data); n != nil && !isNull(n) {
+		r.config(n, c)
+	}
+	if len(r.errs) > 0 {
+		r.errs.sort()
+		return nil, r.errs
+	}
+	return c, nil
+}
+
+// document parses the only document of data; nil means that there is none.
+func (r *reader) document(data []byte) *yaml.Node {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var first, second yaml.Node
+	if err := decoder.Decode(&first); err != nil {
+		if !errors.Is(err, io.EOF) {
+			r.syntax(err)
+		}
+		return nil
+	}
+	switch err := decoder.Decode(&second); {
+	case err == nil:
+		r.errorf(&second, "", "a second document starts here: one file is one configuration")
+	case !errors.Is(err, io.EOF):
+		r.syntax(err)
+	}
+	if first.Kind != yaml.DocumentNode || len(first.Content) == 0 {
+		return nil
+	}
+	return resolve(first.Content[0])
+}
+
+var syntaxError = regexp.MustCompile(`(?s)^yaml: (?:line ([0-9]+): )?(.*)$`)
+
+// syntax reports an error of the YAML parser, which knows its line at best.
+func (r *reader) syntax(err error) {
+	e := &Error{File: r.file, Message: "not YAML: " + err.Error()}
+	if m := syntaxError.FindStringSubmatch(err.Error()); m != nil {
+		e.Line, _ = strconv.Atoi(m[1])
+		e.Message = "not YAML: " + m[2]
+	}
+	r.errs = append(r.errs, e)
+}
+
+func (r *reader) config(n *yaml.Node, c *Config) {
+	r.mapping(n, "", fieldsOf{
+		"listen": func(n *yaml.Node, path string) {
+			c.Listen, _ = r.checked(n, path, CheckListen)
+		},
+		"clusters": func(n *yaml.Node, path string) {
+			if all := r.clusters(n, path); len(all) > 0 {
+				c.Clusters = all
+			}
+		},
+		"snapshot": func(n *yaml.Node, path string) { r.snapshot(n, path, &c.Snapshot) },
+		"verify": func(n *yaml.Node, path string) {
+			r.mapping(n, path, fieldsOf{"interval": func(n *yaml.Node, path string) {
+				c.Verify.Interval = r.duration(n, path, true, time.Minute, 7*24*time.Hour, c.Verify.Interval)
+			}})
+		},
+		"syncs": func(n *yaml.Node, path string) { c.Syncs = r.integer(n, path, 1, 256, c.Syncs) },
+		"log":   func(n *yaml.Node, path string) { r.log(n, path, &c.Log) },
+		"resources": func(n *yaml.Node, path string) {
+			c.Resources = r.rules(n, path)
+		},
+	})
+}
+
+func (r *reader) snapshot(n *yaml.Node, path string, s *Snapshot) {
+	r.mapping(n, path, fieldsOf{
+		"path": func(n *yaml.Node, path string) {
+			file, _ := r.text(n, path)
+			s.Path = expandHome(file)
+		},
+		"interval": func(n *yaml.Node, path string) {
+			s.Interval = r.duration(n, path, false, 100*time.Millisecond, time.Hour, s.Interval)
+		},
+	})
+}
+
+func (r *reader) log(n *yaml.Node, path string, l *Log) {
+	r.mapping(n, path, fieldsOf{
+		"level": func(n *yaml.Node, path string) {
+			l.Level = r.choice(n, path, l.Level, LogLevels()...)
+		},
+		"format": func(n *yaml.Node, path string) {
+			l.Format = r.choice(n, path, l.Format, LogFormats()...)
+		},
+	})
+}
+
+// LogLevels are the levels there are, the most talkative first.
+func LogLevels() []string { return []string{"debug", "info", "warn", "error"} }
+
+// LogFormats are the formats there are.
+func LogFormats() []string { return []string{"text", "json"} }
+
+func (r *reader) clusters(n *yaml.Node, path string) []Cluster {
+	all := []Cluster{}
+	lines := map[string]int{}
+	r.list(n, path, func(n *yaml.Node, path string) {
+		c := r.cluster(n, path)
+		switch line, twice := lines[c.Name]; {
+		case c.Name == "":
+		case twice:
+			r.errorf(n, path, "the name %q is taken by the cluster on line %d", c.Name, line)
+		default:
+			lines[c.Name] = n.Line
+			all = append(all, c)
+		}
+	})
+	return all
+}
+
+func (r *reader) cluster(n *yaml.Node, path string) Cluster {
+	var c Cluster
+	named := false
+	r.mapping(n, path, fieldsOf{
+		"name": func(n *yaml.Node, path string) {
+			named = true
+			c.Name, _ = r.checked(n, path, checkClusterName)
+		},
+		"kubeconfig": func(n *yaml.Node, path string) {
+			file, _ := r.text(n, path)
+			c.Kubeconfig = expandHome(file)
+		},
+		"context": func(n *yaml.Node, path string) { c.Context, _ = r.text(n, path) },
+		"namespaces": func(n *yaml.Node, path string) {
+			c.Namespaces = r.texts(n, path, checkNamespace)
+		},
+	})
+	if !named && n.Kind == yaml.MappingNode {
+		r.errorf(n, path, "needs a name")
+	}
+	return c
+}
+
+// CheckListen tells what is wrong with an address to serve on.
+func CheckListen(address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("bad address %q: write host:port, such as 127.0.0.1:8080", address)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("bad port %q: from 0, which takes a free one, to 65535", port)
+	}
+	return nil
+}
+
+var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+func checkClusterName(name string) error {
+	if !dnsLabel.MatchString(name) {
+		return fmt.Errorf("bad name %q: lower-case letters, digits and -, at most 63 of them", name)
+	}
+	return nil
+}
+
+func checkNamespace(name string) error {
+	switch {
+	case dnsLabel.MatchString(name):
+		return nil
+	case strings.ContainsAny(name, "*?["):
+		return fmt.Errorf("bad namespace %q: globs cannot be tried here: name each namespace", name)
+	}
+	return fmt.Errorf("bad namespace %q: lower-case letters, digits and -, at most 63 of them", name)
+}
+
+// expandHome replaces a leading ~/ by the home directory, as shells do.
+func expandHome(file string) string {
+	rest, ok := strings.CutPrefix(file, "~/")
+	if !ok {
+		return file
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return file
+	}
+	return filepath.Join(home, rest)
+}
