@@ -20,7 +20,8 @@ import (
 // noSecrets is the ClusterRole of the user nosecrets.
 const noSecrets = "everything-but-secrets"
 
-// Every group has an APIService: built in, of a CRD, or aggregated.
+// Every group but that of APIServices itself has an APIService: built in, of a
+// CRD, or aggregated.
 var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
 // applyNoSecrets allows reading whatever the server serves now, except secrets.
@@ -51,7 +52,7 @@ func applyNoSecrets(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("list API groups: %w", err)
 	}
-	groups := map[string]bool{}
+	groups := map[string]bool{apiServices.Group: true}
 	for _, item := range list.Items {
 		if group, _, _ := unstructured.NestedString(item.Object, "spec", "group"); group != "" {
 			groups[group] = true
