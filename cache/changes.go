@@ -1,0 +1,116 @@
+package cache
+
+import (
+	"maps"
+	"slices"
+)
+
+// changes is what a snapshot does not have yet. Only keys are remembered, and
+// their state is read when they are taken: what changes often is saved once, and
+// what could not be saved never overwrites what is newer. Guarded by the lock
+// of its Store.
+type changes struct {
+	// reset: everything is to be saved anew, and keys is not kept.
+	reset    bool
+	keys     map[Key]struct{}
+	versions bool // the versions changed
+	// saved are the ids of dictionaries that the snapshot has.
+	saved map[uint32]struct{}
+}
+
+func (c *changes) add(k Key) {
+	if c.reset {
+		return
+	}
+	if c.keys == nil {
+		c.keys = map[Key]struct{}{}
+	}
+	c.keys[k] = struct{}{}
+}
+
+func (c *changes) all() {
+	c.reset, c.keys = true, nil
+}
+
+// TakeChanges returns what changed since the last take, with the versions that
+// cover it; false if nothing did, or if the Store never held complete data. The
+// identity of the cluster and the time of saving are left to the caller.
+func (s *Store) TakeChanges() (Batch, bool) {
+	s.mu.Lock()
+	if !s.syncedLocked() || !s.dirty.reset && !s.dirty.versions && len(s.dirty.keys) == 0 {
+		s.mu.Unlock()
+		return Batch{}, false
+	}
+	taken := s.dirty
+	s.dirty = changes{saved: taken.saved}
+	if taken.reset {
+		s.dirty.saved = map[uint32]struct{}{}
+	}
+	b := Batch{Reset: taken.reset, Saved: Saved{
+		Spec:             s.specLocked(),
+		ResourceVersions: s.versionsLocked(),
+		Dictionaries:     map[uint32][]byte{},
+		Objects:          s.contents.len(),
+	}}
+	for id, d := range s.dictionaries {
+		if _, ok := s.dirty.saved[id]; !ok {
+			b.Saved.Dictionaries[id] = d.raw
+			s.dirty.saved[id] = struct{}{}
+		}
+	}
+	objects := s.treeLocked()
+	s.mu.Unlock()
+
+	if taken.reset {
+		b.Put = make([]Record, 0, objects.Len())
+		objects.Scan(func(e entry) bool {
+			b.Put = append(b.Put, e.obj.record())
+			return true
+		})
+		return b, true
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(taken.keys), Key.Compare) {
+		if e, ok := objects.Get(probe(k)); ok {
+			b.Put = append(b.Put, e.obj.record())
+		} else {
+			b.Delete = append(b.Delete, k)
+		}
+	}
+	return b, true
+}
+
+// GiveBack takes back a Batch that could not be saved; the next take covers it.
+func (s *Store) GiveBack(b Batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range b.Saved.Dictionaries {
+		delete(s.dirty.saved, id)
+	}
+	s.dirty.versions = true
+	if b.Reset {
+		s.dirty.all()
+		return
+	}
+	for _, r := range b.Put {
+		s.dirty.add(r.Key)
+	}
+	for _, k := range b.Delete {
+		s.dirty.add(k)
+	}
+}
+
+func (o *Object) record() Record {
+	r := Record{
+		Key:             o.Key(),
+		UID:             o.UID(),
+		ResourceVersion: o.ResourceVersion(),
+		Created:         o.created,
+		Terms:           o.Terms(),
+		Size:            o.size,
+		Data:            o.data,
+	}
+	if o.dict != nil {
+		r.Dictionary = o.dict.id
+	}
+	return r
+}

@@ -1,0 +1,133 @@
+package cache
+
+import (
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/tidwall/btree"
+)
+
+// contents are the objects of a Store with everything that finds them: rows by
+// number for the indexes, and the order by key. It is guarded by the lock of
+// its Store; one that is being built belongs to its builder.
+type contents struct {
+	rows    []*Object // by row number; nil if free
+	free    []uint32
+	live    *roaring.Bitmap // the rows in use
+	tree    *tree           // by key
+	indexes indexes
+
+	bytes, rawBytes int64
+}
+
+// tree orders objects by namespace and name. Copies share what has not changed.
+type tree = btree.BTreeG[entry]
+
+// entry is an object and the row it is in. Rows belong to the contents and not
+// to the Object, which stays immutable.
+type entry struct {
+	obj *Object
+	row uint32
+}
+
+func (e entry) less(o entry) bool {
+	if c := strings.Compare(e.obj.Namespace(), o.obj.Namespace()); c != 0 {
+		return c < 0
+	}
+	return e.obj.Name() < o.obj.Name()
+}
+
+// probe is an entry to look for.
+func probe(k Key) entry {
+	o := &Object{}
+	o.setIdentity(identity{namespace: k.Namespace, name: k.Name})
+	return entry{obj: o}
+}
+
+func newContents(indexNames []string) *contents {
+	c := &contents{
+		live:    roaring.New(),
+		tree:    btree.NewBTreeGOptions(entry.less, btree.Options{NoLocks: true}),
+		indexes: indexes{},
+	}
+	for _, name := range builtinIndexes {
+		c.indexes[name] = newIndex(name)
+	}
+	for _, name := range indexNames {
+		c.indexes[name] = newIndex(name)
+	}
+	return c
+}
+
+func (c *contents) len() int { return c.tree.Len() }
+
+// find returns the object with the key of o, or nil.
+func (c *contents) find(o *Object) *Object {
+	e, _ := c.tree.Get(entry{obj: o})
+	return e.obj
+}
+
+func (c *contents) get(k Key) *Object {
+	e, _ := c.tree.Get(probe(k))
+	return e.obj
+}
+
+// put enters o in place of an object with the same key, which it returns.
+func (c *contents) put(o *Object) (old *Object) {
+	e, ok := c.tree.Get(entry{obj: o})
+	if ok {
+		old = e.obj
+		c.account(old, -1)
+		c.indexes.remove(e.row, old.terms, o.terms)
+		c.indexes.add(e.row, o.terms, old.terms)
+	} else {
+		e.row = c.newRow()
+		c.indexes.add(e.row, o.terms, nil)
+	}
+	e.obj = o
+	c.rows[e.row] = o
+	c.tree.Set(e)
+	c.account(o, 1)
+	return old
+}
+
+// load enters o, whose key is after every other, and has no object yet.
+func (c *contents) load(o *Object) {
+	row := c.newRow()
+	c.indexes.add(row, o.terms, nil)
+	c.rows[row] = o
+	c.tree.Load(entry{o, row})
+	c.account(o, 1)
+}
+
+func (c *contents) newRow() uint32 {
+	var row uint32
+	if n := len(c.free); n > 0 {
+		row = c.free[n-1]
+		c.free = c.free[:n-1]
+	} else {
+		row = uint32(len(c.rows))
+		c.rows = append(c.rows, nil)
+	}
+	c.live.Add(row)
+	return row
+}
+
+// remove takes out the object with the key of o and returns it.
+func (c *contents) remove(o *Object) (old *Object) {
+	e, ok := c.tree.Delete(entry{obj: o})
+	if !ok {
+		return nil
+	}
+	c.indexes.remove(e.row, e.obj.terms, nil)
+	c.rows[e.row] = nil
+	c.free = append(c.free, e.row)
+	c.live.Remove(e.row)
+	c.account(e.obj, -1)
+	return e.obj
+}
+
+func (c *contents) account(o *Object, sign int64) {
+	c.bytes += sign * o.held()
+	c.rawBytes += sign * int64(o.size)
+}

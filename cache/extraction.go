@@ -1,0 +1,161 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+// maxIndexedValue is the longest value an index takes. Longer ones are prose or
+// data rather than something to look up; they are counted and left out.
+const maxIndexedValue = 1 << 10
+
+// extraction is what a Store takes from raw objects under one set of index
+// definitions. It is immutable.
+type extraction struct {
+	generation  uint32
+	program     *rawjson.Program
+	names       []string // of indexes, sorted
+	paths       []rawjson.Path
+	definitions map[string]string
+}
+
+func compileExtraction(spec Spec, generation uint32) (*extraction, error) {
+	e := &extraction{
+		generation:  generation,
+		definitions: maps.Clone(spec.Indexes),
+		names:       slices.Sorted(maps.Keys(spec.Indexes)),
+	}
+	for _, name := range e.names {
+		if name == "" || isBuiltinIndex(name) {
+			return nil, invalidf("indexes", "%q cannot be the name of an index: it is empty or built in", name)
+		}
+		p, err := rawjson.ParsePath(spec.Indexes[name])
+		if err != nil {
+			return nil, invalidf("indexes."+name, "%v", err)
+		}
+		e.paths = append(e.paths, p)
+	}
+	drop, err := parsePaths("drop", spec.Drop)
+	if err != nil {
+		return nil, err
+	}
+	redact, err := parsePaths("redact", spec.Redact)
+	if err != nil {
+		return nil, err
+	}
+	e.program, err = rawjson.Compile(rawjson.Spec{Extract: e.paths, Drop: drop, Redact: redact})
+	if err != nil {
+		return nil, invalidf("paths", "%v", err)
+	}
+	return e, nil
+}
+
+func parsePaths(parameter string, paths []string) ([]rawjson.Path, error) {
+	var out []rawjson.Path
+	for _, s := range paths {
+		p, err := rawjson.ParsePath(s)
+		if err != nil {
+			return nil, invalidf(parameter, "%v", err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// indexOf returns the name of an index whose values are those at path.
+func (e *extraction) indexOf(path rawjson.Path) (string, bool) {
+	if i := slices.Index(e.paths, path); i >= 0 {
+		return e.names[i], true
+	}
+	return "", false
+}
+
+var documents = sync.Pool{New: func() any { return new(rawjson.Document) }}
+
+var errNoName = errors.New("object has no metadata.name")
+
+// object reads raw. Its data is not set yet: the JSON to keep is appended to
+// buf. unindexed is how many values could not be indexed.
+func (e *extraction) object(raw, buf []byte, apiVersion, kind string) (o *Object, plain []byte, unindexed int, err error) {
+	doc := documents.Get().(*rawjson.Document)
+	defer documents.Put(doc)
+	if err := e.program.Run(raw, doc); err != nil {
+		return nil, buf, 0, fmt.Errorf("decode object: %w", err)
+	}
+	id := identity{string(doc.Namespace), string(doc.Name), string(doc.UID), string(doc.ResourceVersion)}
+	if !id.valid() {
+		return nil, buf, 0, errNoName
+	}
+	o = &Object{generation: e.generation}
+	o.setIdentity(id)
+	if t, err := time.Parse(time.RFC3339, string(doc.CreationTimestamp)); err == nil {
+		o.created = t.Unix()
+	}
+	o.terms, unindexed = e.terms(doc)
+	plain = doc.AppendJSON(buf, apiVersion, kind)
+	o.size = uint32(len(plain) - len(buf))
+	return o, plain, unindexed, nil
+}
+
+// terms returns the indexed values of doc: namespace, labels, owners, then the
+// configured indexes in the order of their names.
+func (e *extraction) terms(doc *rawjson.Document) (terms []handle, unindexed int) {
+	n := len(doc.Labels) + len(doc.Owners) + len(doc.Values)
+	terms = make([]handle, 0, n+1)
+	if len(doc.Namespace) > 0 {
+		terms = append(terms, intern(NamespaceIndex, string(doc.Namespace)))
+	}
+	var scratch []byte
+	for _, l := range doc.Labels {
+		scratch = append(append(append(scratch[:0], l.Key...), '='), l.Value...)
+		terms = append(terms, intern(LabelIndex, string(scratch)))
+	}
+	for _, owner := range doc.Owners {
+		if len(owner.UID) > 0 {
+			terms = append(terms, intern(OwnerIndex, string(owner.UID)))
+		}
+	}
+	for _, v := range doc.Values {
+		switch {
+		case v.Kind == rawjson.Null:
+		case !indexable(v):
+			unindexed++
+		default:
+			terms = append(terms, intern(e.names[v.Path], string(v.Text)))
+		}
+	}
+	terms = uniqueTerms(terms)
+	return slices.Clip(terms), unindexed
+}
+
+func indexable(v rawjson.Value) bool {
+	switch v.Kind {
+	case rawjson.String, rawjson.Number, rawjson.Bool:
+		return len(v.Text) <= maxIndexedValue
+	default:
+		return false
+	}
+}
+
+// reindex returns o with its terms taken anew.
+func (e *extraction) reindex(o *Object) (*Object, int, error) {
+	buf := buffers.get()
+	plain, err := o.AppendJSON((*buf)[:0])
+	defer buffers.put(buf, plain)
+	if err != nil {
+		return nil, 0, err
+	}
+	doc := documents.Get().(*rawjson.Document)
+	defer documents.Put(doc)
+	if err := e.program.Run(plain, doc); err != nil {
+		return nil, 0, fmt.Errorf("read stored object: %w", err)
+	}
+	terms, unindexed := e.terms(doc)
+	return o.reindexed(terms, e.generation), unindexed, nil
+}

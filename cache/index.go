@@ -1,0 +1,210 @@
+package cache
+
+import (
+	"slices"
+	"strings"
+	"unique"
+)
+
+// IndexInfo describes one index of a Store.
+type IndexInfo struct {
+	Name string
+	// Path is the field path of a configured index, empty for built-in ones.
+	Path string
+	// Values is how many different values it holds now.
+	Values int
+}
+
+// IndexValue is one value of an index and how many objects have it.
+type IndexValue struct {
+	Value   string
+	Objects int
+}
+
+// index maps values to the rows that have them. A value without rows is not in
+// it. Guarded by the lock of its Store.
+type index struct {
+	name     string
+	postings map[handle]*posting
+	// groups are the rows that have any value: all of them, for a configured
+	// index; by label key, for the label index.
+	groups map[string]*posting
+}
+
+func newIndex(name string) *index {
+	return &index{name: name, postings: map[handle]*posting{}, groups: map[string]*posting{}}
+}
+
+// unknownIndex names the indexes there are.
+func (e *extraction) unknownIndex(name string) error {
+	known := append(slices.Clone(builtinIndexes), e.names...)
+	return invalidf("index", "there is no index %q; the indexes are %s", name, strings.Join(known, ", "))
+}
+
+// IndexValues lists the values of an index that start with prefix, in order, at
+// most limit of them unless limit is not positive, and the version they are of.
+// It returns an *InvalidError for an index that does not exist.
+func (s *Store) IndexValues(name, prefix string, limit int) ([]IndexValue, string, error) {
+	values, version, err := s.indexValues(name, prefix)
+	if err != nil {
+		return nil, "", err
+	}
+	slices.SortFunc(values, func(a, b IndexValue) int { return strings.Compare(a.Value, b.Value) })
+	if limit > 0 && limit < len(values) {
+		values = values[:limit:limit]
+	}
+	return values, version, nil
+}
+
+func (s *Store) indexValues(name, prefix string) ([]IndexValue, string, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	idx := s.contents.indexes[name]
+	if idx == nil {
+		return nil, "", s.extraction.Load().unknownIndex(name)
+	}
+	values := []IndexValue{}
+	for h, p := range idx.postings {
+		if v := h.Value().Value; strings.HasPrefix(v, prefix) {
+			values = append(values, IndexValue{v, p.len()})
+		}
+	}
+	return values, s.version, nil
+}
+
+// indexes are the indexes of a Store, built-in ones included, by name.
+type indexes map[string]*index
+
+var builtinIndexes = []string{NamespaceIndex, LabelIndex, OwnerIndex}
+
+func isBuiltinIndex(name string) bool { return slices.Contains(builtinIndexes, name) }
+
+// add enters row under the terms in now that are not in before.
+func (x indexes) add(row uint32, now, before []handle) {
+	eachMissing(now, before, func(h handle) {
+		t := h.Value()
+		idx := x[t.Index]
+		if idx == nil {
+			return
+		}
+		p := idx.postings[h]
+		if p == nil {
+			p = &posting{}
+			idx.postings[h] = p
+		}
+		p.add(row)
+		if idx.grouped() {
+			idx.group(t).add(row)
+		}
+	})
+}
+
+// remove takes row out of the terms in before that are not in now. It must be
+// called before add, which enters row again in the groups it stays in.
+func (x indexes) remove(row uint32, before, now []handle) {
+	eachMissing(before, now, func(h handle) {
+		t := h.Value()
+		idx := x[t.Index]
+		if idx == nil {
+			return
+		}
+		if p := idx.postings[h]; p != nil {
+			p.remove(row)
+			if p.len() == 0 {
+				delete(idx.postings, h)
+			}
+		}
+		if idx.grouped() && !hasGroup(now, before, h, t) {
+			idx.ungroup(t, row)
+		}
+	})
+}
+
+// grouped: owner and namespace are only ever asked for by value.
+func (i *index) grouped() bool { return i.name != OwnerIndex && i.name != NamespaceIndex }
+
+func groupKey(t Term) string {
+	if t.Index == LabelIndex {
+		key, _ := splitLabel(t.Value)
+		return key
+	}
+	return ""
+}
+
+func (i *index) group(t Term) *posting {
+	key := groupKey(t)
+	p := i.groups[key]
+	if p == nil {
+		p = &posting{}
+		i.groups[strings.Clone(key)] = p
+	}
+	return p
+}
+
+func (i *index) ungroup(t Term, row uint32) {
+	key := groupKey(t)
+	p := i.groups[key]
+	if p == nil {
+		return
+	}
+	p.remove(row)
+	if p.len() == 0 {
+		delete(i.groups, key)
+	}
+}
+
+// hasGroup reports whether a row stays in the group of t, which is going:
+// some term in both sets is of the same group. (Terms that are only in now
+// enter the group when they are added.)
+func hasGroup(now, before []handle, gone handle, t Term) bool {
+	key := groupKey(t)
+	for _, h := range now {
+		if other := h.Value(); h != gone && other.Index == t.Index && groupKey(other) == key && slices.Contains(before, h) {
+			return true
+		}
+	}
+	return false
+}
+
+// eachMissing calls yield for every handle in a that is not in b.
+func eachMissing(a, b []handle, yield func(handle)) {
+	if slices.Equal(a, b) {
+		return
+	}
+	if len(a)*len(b) > 1<<12 {
+		in := make(map[handle]struct{}, len(b))
+		for _, h := range b {
+			in[h] = struct{}{}
+		}
+		for _, h := range a {
+			if _, ok := in[h]; !ok {
+				yield(h)
+			}
+		}
+		return
+	}
+	for _, h := range a {
+		if !slices.Contains(b, h) {
+			yield(h)
+		}
+	}
+}
+
+// uniqueTerms removes repeated terms and keeps the order.
+func uniqueTerms(terms []handle) []handle {
+	if len(terms) > 64 {
+		seen := make(map[handle]struct{}, len(terms))
+		return slices.DeleteFunc(terms, func(h unique.Handle[Term]) bool {
+			_, ok := seen[h]
+			seen[h] = struct{}{}
+			return ok
+		})
+	}
+	out := terms[:0]
+	for _, h := range terms {
+		if !slices.Contains(out, h) {
+			out = append(out, h)
+		}
+	}
+	return out
+}

@@ -1,0 +1,289 @@
+package cache
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/informerd/informerd/cache/rawjson"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// Matcher is a compiled Query. It tells of any object of its Store, old
+// versions included, whether Select would return it. It is immutable and safe
+// for concurrent use.
+type Matcher struct {
+	query      Query
+	extraction *extraction
+	namespaces namespaceFilter
+	labels     labels.Selector // nil: all
+	terms      []termTest
+	fields     []fieldTest
+	// scan holds the tests that need the JSON of an object whose terms were
+	// taken under the same definitions.
+	scan scanner
+	// scanAll holds all tests of fields, for objects of other definitions.
+	scanAll func() (scanner, error)
+}
+
+// termTest is one of Query.Terms.
+type termTest struct {
+	Term
+	handle  handle
+	path    rawjson.Path // of a configured index
+	builtin bool
+}
+
+// fieldTest is one requirement of a FieldSelector.
+type fieldTest struct {
+	FieldRequirement
+	identity func(*Object) string // where the path is part of the identity
+	handles  []handle             // where an index answers it, one for each value
+}
+
+// identityFields are answered from the identity that every Object has at hand.
+var identityFields = map[string]func(*Object) string{
+	"metadata.name":            (*Object).Name,
+	"metadata.namespace":       (*Object).Namespace,
+	"metadata.uid":             (*Object).UID,
+	"metadata.resourceVersion": (*Object).ResourceVersion,
+}
+
+// Matcher compiles q. It returns an *InvalidError for an index the Store does
+// not have and for a malformed glob.
+func (s *Store) Matcher(q Query) (*Matcher, error) {
+	return newMatcher(q, s.extraction.Load(), !s.spec.Aggregated)
+}
+
+// newMatcher compiles q; unique says that the JSON has no key twice.
+func newMatcher(q Query, e *extraction, unique bool) (*Matcher, error) {
+	m := &Matcher{query: q, extraction: e}
+	var err error
+	if m.namespaces, err = newNamespaceFilter(q.Namespaces); err != nil {
+		return nil, err
+	}
+	if q.Labels != nil && !q.Labels.Empty() {
+		m.labels = q.Labels
+	}
+	for _, t := range q.Terms {
+		test, err := newTermTest(t, e)
+		if err != nil {
+			return nil, err
+		}
+		m.terms = append(m.terms, test)
+	}
+	for _, r := range q.Fields.requirements {
+		m.fields = append(m.fields, newFieldTest(r, e))
+	}
+	if m.scan, err = newScanner(m.unindexed(), unique); err != nil {
+		return nil, invalidf("fieldSelector", "%v", err)
+	}
+	m.scanAll = sync.OnceValues(func() (scanner, error) { return newScanner(m.byPath(), unique) })
+	return m, nil
+}
+
+func newTermTest(t Term, e *extraction) (termTest, error) {
+	test := termTest{Term: t, handle: intern(t.Index, t.Value), builtin: isBuiltinIndex(t.Index)}
+	if test.builtin {
+		return test, nil
+	}
+	i := slices.Index(e.names, t.Index)
+	if i < 0 {
+		return test, e.unknownIndex(t.Index)
+	}
+	test.path = e.paths[i]
+	return test, nil
+}
+
+func newFieldTest(r FieldRequirement, e *extraction) fieldTest {
+	t := fieldTest{FieldRequirement: r, identity: identityFields[r.Path.String()]}
+	name, ok := e.indexOf(r.Path)
+	if !ok || t.identity != nil || len(r.Values) == 0 {
+		return t
+	}
+	for _, v := range r.Values {
+		if v == "" || len(v) > maxIndexedValue {
+			// "" also stands for what is missing, and long values are not indexed.
+			return t
+		}
+	}
+	for _, v := range r.Values {
+		t.handles = append(t.handles, intern(name, v))
+	}
+	return t
+}
+
+// unindexed lists what needs the JSON even under the same definitions.
+func (m *Matcher) unindexed() []FieldRequirement {
+	var out []FieldRequirement
+	for _, f := range m.fields {
+		if f.identity == nil && f.handles == nil {
+			out = append(out, f.FieldRequirement)
+		}
+	}
+	return out
+}
+
+// byPath lists what the JSON has to answer when no index can.
+func (m *Matcher) byPath() []FieldRequirement {
+	var out []FieldRequirement
+	for _, f := range m.fields {
+		if f.identity == nil {
+			out = append(out, f.FieldRequirement)
+		}
+	}
+	for _, t := range m.terms {
+		if !t.builtin {
+			out = append(out, FieldRequirement{Path: t.path, Operator: selection.Equals, Values: []string{t.Value}})
+		}
+	}
+	return out
+}
+
+// Match reports whether o matches. It fails only if the JSON of o cannot be
+// unpacked or read.
+func (m *Matcher) Match(o *Object) (bool, error) {
+	current := o.generation == m.extraction.generation
+	if !m.matchHeld(o, current) {
+		return false, nil
+	}
+	scan := m.scan
+	if !current {
+		var err error
+		if scan, err = m.scanAll(); err != nil {
+			return false, err
+		}
+	}
+	return scan.match(o)
+}
+
+// matchHeld tests all that needs no JSON. current says that the terms of o were
+// taken under the definitions m was made for.
+func (m *Matcher) matchHeld(o *Object, current bool) bool {
+	if !m.namespaces.match(o.Namespace()) {
+		return false
+	}
+	for _, t := range m.terms {
+		if (t.builtin || current) && !o.has(t.handle) {
+			return false
+		}
+	}
+	for _, f := range m.fields {
+		if !f.matchHeld(o, current) {
+			return false
+		}
+	}
+	return m.labels == nil || m.labels.Matches(o.Labels())
+}
+
+// matchHeld is true where the JSON has to tell.
+func (f *fieldTest) matchHeld(o *Object, current bool) bool {
+	switch {
+	case f.identity != nil:
+		v := f.identity(o)
+		return f.result(v != "", slices.Contains(f.Values, v))
+	case f.handles != nil && current:
+		return f.result(true, slices.ContainsFunc(f.handles, o.has))
+	default:
+		return true
+	}
+}
+
+// result decides a requirement: exists says that there is a value, hit that one
+// of the values is among the wanted ones.
+func (r FieldRequirement) result(exists, hit bool) bool {
+	if r.Operator == selection.Exists || r.Operator == selection.DoesNotExist {
+		hit = exists
+	}
+	return hit != r.negated()
+}
+
+// scanner tests requirements on the JSON of objects. It is immutable; its zero
+// value lets all pass.
+type scanner struct {
+	requirements []FieldRequirement
+	extractor    *rawjson.Extractor
+}
+
+func newScanner(requirements []FieldRequirement, unique bool) (scanner, error) {
+	if len(requirements) == 0 {
+		return scanner{}, nil
+	}
+	paths := make([]rawjson.Path, len(requirements))
+	for i, r := range requirements {
+		paths[i] = r.Path
+	}
+	e, err := rawjson.CompileExtractor(paths)
+	if err != nil {
+		return scanner{}, err
+	}
+	if unique {
+		e = e.Unique()
+	}
+	return scanner{requirements, e}, nil
+}
+
+func (s scanner) empty() bool { return s.extractor == nil }
+
+func (s scanner) match(o *Object) (bool, error) {
+	if s.empty() {
+		return true, nil
+	}
+	buf := buffers.get()
+	ok, used, err := s.matchBuffer(o, (*buf)[:0])
+	buffers.put(buf, used)
+	return ok, err
+}
+
+// found is what is known of one requirement while values go by.
+type found struct {
+	any    bool // there was a value
+	exists bool // one of them was not null
+	hit    bool // one of them is wanted
+}
+
+// matchBuffer unpacks o into buf and returns it for reuse.
+func (s scanner) matchBuffer(o *Object, buf []byte) (bool, []byte, error) {
+	plain, err := o.AppendJSON(buf)
+	if err != nil {
+		return false, buf, err
+	}
+	var few [8]found
+	state := few[:]
+	if len(s.requirements) > len(few) {
+		state = make([]found, len(s.requirements))
+	}
+	err = s.extractor.Each(plain, func(v rawjson.Value) bool {
+		f := &state[v.Path]
+		f.any = true
+		f.exists = f.exists || v.Kind != rawjson.Null
+		f.hit = f.hit || s.requirements[v.Path].wants(v)
+		return true
+	})
+	if err != nil {
+		return false, plain, err
+	}
+	for i, r := range s.requirements {
+		f := state[i]
+		if !r.result(f.exists, f.hit || !f.any && slices.Contains(r.Values, "")) {
+			return false, plain, nil
+		}
+	}
+	return true, plain, nil
+}
+
+func (r FieldRequirement) wants(v rawjson.Value) bool {
+	switch v.Kind {
+	case rawjson.String, rawjson.Number, rawjson.Bool:
+		for _, want := range r.Values {
+			if string(v.Text) == want {
+				return true
+			}
+		}
+		return false
+	case rawjson.Null:
+		return slices.Contains(r.Values, "")
+	default:
+		return false
+	}
+}

@@ -1,0 +1,170 @@
+package cache
+
+import (
+	"strings"
+	"time"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Object is one object at one resourceVersion: its identity, its indexed
+// values, and its JSON as served, less the paths its Spec drops. It is
+// immutable and may be shared and kept by anyone. The JSON is compressed at
+// rest; each call of JSON or AppendJSON unpacks it again.
+type Object struct {
+	// text holds namespace, name, uid and resourceVersion one after the other:
+	// one allocation, and lengths instead of string headers.
+	text  string
+	terms []handle
+	data  []byte
+	dict  *dictionary // nil: data is plain JSON
+	// created is metadata.creationTimestamp in Unix seconds, 0 if absent.
+	created int64
+	size    uint32 // of the plain JSON
+	// generation says under which index definitions terms were taken.
+	generation uint32
+	// The ends of namespace, name and uid in text.
+	namespaceEnd, nameEnd, uidEnd uint16
+	// foreign: outside Spec.Namespaces, without data, only good for its version.
+	foreign bool
+}
+
+// identity is what text is made of.
+type identity struct {
+	namespace, name, uid, resourceVersion string
+}
+
+func (o *Object) setIdentity(id identity) {
+	var b strings.Builder
+	b.Grow(len(id.namespace) + len(id.name) + len(id.uid) + len(id.resourceVersion))
+	b.WriteString(id.namespace)
+	o.namespaceEnd = uint16(b.Len())
+	b.WriteString(id.name)
+	o.nameEnd = uint16(b.Len())
+	b.WriteString(id.uid)
+	o.uidEnd = uint16(b.Len())
+	b.WriteString(id.resourceVersion)
+	o.text = b.String()
+}
+
+// maxIdentity bounds namespace, name and UID together; the API server allows
+// 63, 253 and 36 bytes.
+const maxIdentity = 1<<16 - 1
+
+func (id identity) valid() bool {
+	return id.name != "" && len(id.namespace)+len(id.name)+len(id.uid) <= maxIdentity
+}
+
+// Key is the object's namespace and name.
+func (o *Object) Key() Key { return Key{o.Namespace(), o.Name()} }
+
+// Namespace is empty for an object of cluster scope.
+func (o *Object) Namespace() string { return o.text[:o.namespaceEnd] }
+
+// Name is metadata.name.
+func (o *Object) Name() string { return o.text[o.namespaceEnd:o.nameEnd] }
+
+// UID is metadata.uid.
+func (o *Object) UID() string { return o.text[o.nameEnd:o.uidEnd] }
+
+// ResourceVersion is metadata.resourceVersion. Some aggregated API servers
+// leave it empty.
+func (o *Object) ResourceVersion() string { return o.text[o.uidEnd:] }
+
+// Created is metadata.creationTimestamp; zero if it has none.
+func (o *Object) Created() time.Time {
+	if o.created == 0 {
+		return time.Time{}
+	}
+	return time.Unix(o.created, 0).UTC()
+}
+
+// Size is the length of the plain JSON in bytes.
+func (o *Object) Size() int { return int(o.size) }
+
+// AppendJSON appends the plain JSON to dst.
+func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
+	if o.dict == nil {
+		return append(dst, o.data...), nil
+	}
+	return o.dict.decompress(dst, o.data, int(o.size))
+}
+
+// JSON returns the plain JSON, in memory of its own.
+func (o *Object) JSON() ([]byte, error) {
+	return o.AppendJSON(make([]byte, 0, o.size))
+}
+
+// Terms lists the object's indexed values: namespace, labels, owners, then the
+// configured indexes.
+func (o *Object) Terms() []Term {
+	terms := make([]Term, len(o.terms))
+	for i, h := range o.terms {
+		terms[i] = h.Value()
+	}
+	return terms
+}
+
+func (o *Object) has(h handle) bool {
+	for _, t := range o.terms {
+		if t == h {
+			return true
+		}
+	}
+	return false
+}
+
+// Labels is a view of metadata.labels that allocates nothing.
+func (o *Object) Labels() labels.Labels { return objectLabels{o} }
+
+type objectLabels struct{ o *Object }
+
+func (l objectLabels) Lookup(key string) (string, bool) {
+	for _, h := range l.o.terms {
+		t := h.Value()
+		if t.Index != LabelIndex {
+			continue
+		}
+		if k, v := splitLabel(t.Value); k == key {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+func (l objectLabels) Has(key string) bool {
+	_, ok := l.Lookup(key)
+	return ok
+}
+
+func (l objectLabels) Get(key string) string {
+	v, _ := l.Lookup(key)
+	return v
+}
+
+// splitLabel splits a value of the label index. A label's key has no "=".
+func splitLabel(value string) (key, v string) {
+	key, v, _ = strings.Cut(value, "=")
+	return key, v
+}
+
+// held is the memory the object takes, all included except what it shares with
+// others (its terms and its dictionary).
+func (o *Object) held() int64 {
+	return int64(unsafe.Sizeof(*o)) + int64(len(o.text)) + int64(8*len(o.terms)) + int64(cap(o.data))
+}
+
+// repacked returns a copy of o that holds its JSON in another form.
+func (o *Object) repacked(data []byte, dict *dictionary) *Object {
+	c := *o
+	c.data, c.dict = data, dict
+	return &c
+}
+
+// reindexed returns a copy of o with the terms of another generation.
+func (o *Object) reindexed(terms []handle, generation uint32) *Object {
+	c := *o
+	c.terms, c.generation = terms, generation
+	return &c
+}

@@ -1,0 +1,145 @@
+package cache
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/dict"
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	dictionaryBytes = 32 << 10
+	trainObjects    = 300
+	trainBytes      = 1 << 20 // of plain JSON
+	trainMinObjects = 16      // fewer share too little, however large they are
+	// compressLevel: the better level takes twice the time for a few percent.
+	compressLevel = zstd.SpeedFastest
+	// maxPlain bounds what is unpacked at once, against a damaged frame.
+	maxPlain = 64 << 20
+)
+
+// dictionary compresses and decompresses objects of one resource with what they
+// have in common. It is immutable and safe for concurrent use. Encoders and
+// decoders are pooled, so that an idle resource keeps only the bytes.
+type dictionary struct {
+	id       uint32
+	raw      []byte
+	encoders sync.Pool // of *zstd.Encoder
+	decoders sync.Pool // of *zstd.Decoder
+}
+
+// newDictionary checks raw, which must not change any more.
+func newDictionary(id uint32, raw []byte) (*dictionary, error) {
+	d := &dictionary{id: id, raw: raw}
+	info, err := zstd.InspectDictionary(raw)
+	if err != nil {
+		return nil, fmt.Errorf("read dictionary %d: %w", id, err)
+	}
+	if info.ID() != id {
+		return nil, fmt.Errorf("read dictionary %d: it says it is %d", id, info.ID())
+	}
+	dec, err := d.newDecoder()
+	if err != nil {
+		return nil, fmt.Errorf("read dictionary %d: %w", id, err)
+	}
+	d.decoders.Put(dec)
+	return d, nil
+}
+
+// train makes a dictionary from the plain JSON of some objects of a resource.
+func train(id uint32, samples [][]byte) (*dictionary, error) {
+	raw, err := dict.BuildZstdDict(samples, dict.Options{
+		MaxDictSize: dictionaryBytes,
+		HashBytes:   6,
+		ZstdDictID:  id,
+		ZstdLevel:   compressLevel,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("train dictionary: %w", err)
+	}
+	return newDictionary(id, raw)
+}
+
+func (d *dictionary) newEncoder() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil,
+		zstd.WithEncoderDict(d.raw),
+		zstd.WithEncoderLevel(compressLevel),
+		zstd.WithEncoderConcurrency(1),
+		zstd.WithLowerEncoderMem(true),
+		zstd.WithEncoderCRC(false), // the snapshot has checksums of its own
+		zstd.WithWindowSize(128<<10))
+}
+
+func (d *dictionary) newDecoder() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil,
+		zstd.WithDecoderDicts(d.raw),
+		zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(maxPlain))
+}
+
+// compress returns plain compressed, in memory of exactly its size, or nil when
+// that saves nothing.
+func (d *dictionary) compress(plain []byte) []byte {
+	enc, _ := d.encoders.Get().(*zstd.Encoder)
+	if enc == nil {
+		var err error
+		if enc, err = d.newEncoder(); err != nil {
+			return nil
+		}
+	}
+	buf := buffers.get()
+	out := enc.EncodeAll(plain, *buf)
+	d.encoders.Put(enc)
+	defer buffers.put(buf, out)
+	if len(out) >= len(plain) {
+		return nil
+	}
+	return append(make([]byte, 0, len(out)), out...)
+}
+
+// decompress appends the plain form of data, size bytes, to dst.
+func (d *dictionary) decompress(dst, data []byte, size int) ([]byte, error) {
+	dec, _ := d.decoders.Get().(*zstd.Decoder)
+	if dec == nil {
+		var err error
+		if dec, err = d.newDecoder(); err != nil {
+			return dst, fmt.Errorf("decompress object: %w", err)
+		}
+	}
+	before := len(dst)
+	out, err := dec.DecodeAll(data, dst)
+	d.decoders.Put(dec)
+	if err != nil {
+		return dst, fmt.Errorf("decompress object: %w", err)
+	}
+	if len(out)-before != size {
+		return dst, fmt.Errorf("decompress object: %d bytes, want %d", len(out)-before, size)
+	}
+	return out, nil
+}
+
+// buffers are reused where bytes are needed for the time of one call.
+var buffers bufferPool
+
+type bufferPool struct{ pool sync.Pool }
+
+// maxPooledBuffer keeps one huge object from holding on to its memory.
+const maxPooledBuffer = 1 << 20
+
+func (p *bufferPool) get() *[]byte {
+	if b, ok := p.pool.Get().(*[]byte); ok {
+		return b
+	}
+	return new([]byte)
+}
+
+// put gives back b, which may have grown to be used.
+func (p *bufferPool) put(b *[]byte, used []byte) {
+	if cap(used) > maxPooledBuffer {
+		return
+	}
+	*b = used[:0]
+	p.pool.Put(b)
+}

@@ -1,0 +1,82 @@
+package cache
+
+import (
+	"crypto/sha256"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Query selects objects of one Store. The zero Query selects all. It is a
+// value: once given away it must not be modified.
+type Query struct {
+	// Namespaces are globs (*, ?, [a-z]) over namespaces; none and "*" mean all.
+	// Nothing else matches an object of cluster scope.
+	Namespaces []string
+	// Labels selects by labels; nil means all.
+	Labels labels.Selector
+	// Fields selects by field values; its zero value means all.
+	Fields FieldSelector
+	// Terms are indexed values that must all hold.
+	Terms []Term
+}
+
+// digest tells queries apart, for continue tokens.
+func (q Query) digest() [sha256.Size]byte {
+	var b strings.Builder
+	part := func(kind string, values ...string) {
+		for _, v := range values {
+			b.WriteString(kind)
+			b.WriteString(v)
+			b.WriteByte(0)
+		}
+	}
+	namespaces := slices.Clone(q.Namespaces)
+	slices.Sort(namespaces)
+	part("n", namespaces...)
+	if q.Labels != nil && !q.Labels.Empty() {
+		part("l", q.Labels.String())
+	}
+	part("f", q.Fields.String())
+	for _, t := range q.Terms {
+		part("t", t.Index, t.Value)
+	}
+	return sha256.Sum256([]byte(b.String()))
+}
+
+// namespaceFilter is a compiled list of namespace globs; nil lets all pass.
+type namespaceFilter []string
+
+func newNamespaceFilter(globs []string) (namespaceFilter, error) {
+	for _, g := range globs {
+		if _, err := path.Match(g, ""); err != nil {
+			return nil, invalidf("namespaces", "%q is not a glob: %v", g, err)
+		}
+	}
+	if slices.Contains(globs, "*") {
+		return nil, nil // objects of cluster scope included
+	}
+	return slices.Clone(globs), nil
+}
+
+func (f namespaceFilter) match(namespace string) bool {
+	if len(f) == 0 {
+		return true
+	}
+	if namespace == "" {
+		return false
+	}
+	return slices.ContainsFunc(f, func(glob string) bool {
+		ok, _ := path.Match(glob, namespace)
+		return ok
+	})
+}
+
+// matchNamespace reports whether Spec.Namespaces lets namespace pass.
+func matchNamespace(globs []string, namespace string) bool {
+	return slices.Contains(globs, "*") || namespaceFilter(globs).match(namespace)
+}
+
+func isGlob(s string) bool { return strings.ContainsAny(s, `*?[\`) }

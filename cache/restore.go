@@ -1,0 +1,142 @@
+package cache
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Restore fills an empty Store from its snapshot. Under the same index
+// definitions nothing is parsed or unpacked; under others the terms are taken
+// anew, and everything is to be saved again. It fails, and leaves the Store
+// empty, when the snapshot contradicts itself. records and what they point to
+// belong to the Store afterwards.
+func (s *Store) Restore(saved Saved, records []Record) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.contents.len() > 0 || s.syncedLocked() {
+		return fmt.Errorf("restore %s: the store is not empty", s.spec.Resource)
+	}
+	dictionaries, err := openDictionaries(saved.Dictionaries)
+	if err != nil {
+		return fmt.Errorf("restore %s: %w", s.spec.Resource, err)
+	}
+	e := s.extraction.Load()
+	objs, err := restoreObjects(records, dictionaries, e.generation)
+	if err != nil {
+		return fmt.Errorf("restore %s: %w", s.spec.Resource, err)
+	}
+	sameIndexes := maps.Equal(saved.Spec.Indexes, e.definitions)
+	var unindexed uint64
+	if !sameIndexes {
+		if unindexed, err = reindexAll(e, objs); err != nil {
+			return fmt.Errorf("restore %s: %w", s.spec.Resource, err)
+		}
+	}
+	c := newContents(e.names)
+	kept := 0
+	for _, o := range objs {
+		if s.filter.match(o.Namespace()) {
+			c.load(o)
+			kept++
+		}
+	}
+
+	s.mu.Lock()
+	s.changingLocked()
+	s.contents, s.dictionaries = c, dictionaries
+	s.restoreSourcesLocked(saved.ResourceVersions)
+	s.unextracted.Store(unindexed)
+	s.dirty = changes{reset: !sameIndexes || kept < len(objs), saved: map[uint32]struct{}{}}
+	for id := range dictionaries {
+		s.dirty.saved[id] = struct{}{}
+	}
+	s.revision++
+	s.mu.Unlock()
+	s.packing.adopt(objs)
+	s.notify.wake()
+	return nil
+}
+
+func (s *Store) restoreSourcesLocked(versions map[string]string) {
+	s.sources = map[string]*progress{}
+	for name, version := range versions {
+		s.sources[name] = &progress{synced: true, version: version}
+		if newer(version, s.version) {
+			s.version = version
+		}
+	}
+	s.ring.start = s.version
+}
+
+func openDictionaries(raw map[uint32][]byte) (map[uint32]*dictionary, error) {
+	dictionaries := make(map[uint32]*dictionary, len(raw))
+	for id, b := range raw {
+		d, err := newDictionary(id, b)
+		if err != nil {
+			return nil, err
+		}
+		dictionaries[id] = d
+	}
+	return dictionaries, nil
+}
+
+// restoreObjects makes objects of records, sorted by key.
+func restoreObjects(records []Record, dictionaries map[uint32]*dictionary, generation uint32) ([]*Object, error) {
+	objs := make([]*Object, len(records))
+	err := parallel(len(records), func(i int) (err error) {
+		objs[i], err = restoreObject(&records[i], dictionaries, generation)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !slices.IsSortedFunc(objs, compareObjects) {
+		slices.SortFunc(objs, compareObjects)
+	}
+	for i := 1; i < len(objs); i++ {
+		if compareObjects(objs[i-1], objs[i]) == 0 {
+			return nil, fmt.Errorf("%s occurs twice", objs[i].Key())
+		}
+	}
+	return objs, nil
+}
+
+func restoreObject(r *Record, dictionaries map[uint32]*dictionary, generation uint32) (*Object, error) {
+	id := identity{r.Namespace, r.Name, r.UID, r.ResourceVersion}
+	if !id.valid() {
+		return nil, fmt.Errorf("%q is no valid key", r.Key.String())
+	}
+	o := &Object{data: r.Data, created: r.Created, size: r.Size, generation: generation}
+	o.setIdentity(id)
+	if r.Dictionary != 0 {
+		if o.dict = dictionaries[r.Dictionary]; o.dict == nil {
+			return nil, fmt.Errorf("%s: dictionary %d is missing", r.Key, r.Dictionary)
+		}
+	} else if len(r.Data) != int(r.Size) {
+		return nil, fmt.Errorf("%s: %d bytes of JSON, want %d", r.Key, len(r.Data), r.Size)
+	}
+	o.terms = make([]handle, len(r.Terms))
+	for i, t := range r.Terms {
+		o.terms[i] = intern(t.Index, t.Value)
+	}
+	return o, nil
+}
+
+// adopt goes on with the dictionary that most of objs are packed with.
+func (p *packing) adopt(objs []*Object) {
+	p.cold.Store(false)
+	counts := map[*dictionary]int{}
+	for _, o := range objs {
+		if o.dict != nil {
+			counts[o.dict]++
+		}
+	}
+	var best *dictionary
+	for d, n := range counts {
+		if best == nil || n > counts[best] {
+			best = d
+		}
+	}
+	p.dict.Store(best)
+}

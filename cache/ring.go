@@ -1,0 +1,116 @@
+package cache
+
+import (
+	"sort"
+	"time"
+)
+
+const (
+	ringMin    = 64
+	ringMax    = 16384
+	ringBytes  = 32 << 20
+	ringWindow = 3 * time.Minute
+)
+
+// ringEntry is an event with the versions it is found by.
+type ringEntry struct {
+	Event
+	at time.Time
+	// after is the Store's version once this event, and those that became
+	// visible with it, were in. It never falls from one entry to the next.
+	after string
+	// raised: the version was lower before. An event of one namespace can come
+	// when another is further; it leaves the version alone, and a reader that
+	// holds this version may or may not have seen it.
+	raised bool
+	bytes  int64 // of the state that the event keeps alive
+}
+
+// ring remembers the recent events of a Store. Events have consecutive sequence
+// numbers. It grows while the oldest event is younger than ringWindow, within
+// ringMax events and ringBytes. Guarded by the lock of its Store.
+type ring struct {
+	entries []ringEntry // circular; entry seq is at seq % len
+	first   uint64      // sequence number of the oldest event
+	next    uint64      // of the event to come
+	bytes   int64
+	// start is the version after which every event is here; what is older has
+	// expired. With lost, start itself has expired too: an event that left the
+	// version alone is gone.
+	start string
+	lost  bool
+}
+
+func (r *ring) len() int { return int(r.next - r.first) }
+
+func (r *ring) at(seq uint64) *ringEntry { return &r.entries[seq%uint64(len(r.entries))] }
+
+func (r *ring) push(e ringEntry) {
+	r.makeRoom(e.at)
+	*r.at(r.next) = e
+	r.next++
+	r.bytes += e.bytes
+	for r.bytes > ringBytes && r.len() > 1 {
+		r.evict()
+	}
+}
+
+func (r *ring) makeRoom(now time.Time) {
+	if r.len() == len(r.entries) && len(r.entries) < ringMax &&
+		(r.len() == 0 || now.Sub(r.at(r.first).at) < ringWindow) {
+		r.resize(max(ringMin, 2*len(r.entries)))
+		return
+	}
+	// Two at a time: as fast as they come, and one more to shrink.
+	for range 2 {
+		if r.len() > ringMin/2 && (r.len() == len(r.entries) || now.Sub(r.at(r.first).at) >= ringWindow) {
+			r.evict()
+		}
+	}
+	if len(r.entries) > ringMin && r.len() < len(r.entries)/4 {
+		r.resize(len(r.entries) / 2)
+	}
+}
+
+func (r *ring) evict() {
+	e := r.at(r.first)
+	r.start, r.lost = e.after, !e.raised
+	r.bytes -= e.bytes
+	*e = ringEntry{}
+	r.first++
+}
+
+func (r *ring) resize(n int) {
+	entries := make([]ringEntry, n)
+	for seq := r.first; seq < r.next; seq++ {
+		entries[seq%uint64(n)] = *r.at(seq)
+	}
+	r.entries = entries
+}
+
+// trim forgets everything before sequence number seq; version is what was
+// reached by then.
+func (r *ring) trim(seq uint64, version string) {
+	for r.first < seq {
+		r.evict()
+	}
+	r.start, r.lost = version, false
+}
+
+// seek returns where a reader that has seen everything up to version goes on.
+// ok is false when that has expired.
+func (r *ring) seek(version string) (seq uint64, ok bool) {
+	if r.start == "" || older(version, r.start) || r.lost && version == r.start {
+		return 0, false
+	}
+	i := sort.Search(r.len(), func(i int) bool {
+		return !older(r.at(r.first+uint64(i)).after, version)
+	})
+	seq = r.first + uint64(i)
+	// Events that raised the Store to this very version have been seen by
+	// whoever holds it.
+	for seq < r.next && r.at(seq).after == version && r.at(seq).raised {
+		seq++
+	}
+	return seq, true
+}

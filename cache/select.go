@@ -1,0 +1,433 @@
+package cache
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// Result is the answer to a Query: objects ordered by namespace and name, all at
+// one version.
+type Result struct {
+	Version  string
+	Revision uint64
+	Objects  []*Object
+	Plan     Plan
+}
+
+// Plan says how an answer was found.
+type Plan struct {
+	// Indexes are the names of the indexes that were used.
+	Indexes []string
+	// Candidates is how many objects the indexes left.
+	Candidates int
+	// Scanned is how many of them had their JSON read.
+	Scanned int
+}
+
+// Select returns the objects that match q. It takes them at one version and
+// holds no lock while it matches what the indexes cannot answer.
+func (s *Store) Select(ctx context.Context, q Query) (*Result, error) {
+	m, err := s.Matcher(q)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.candidates(m)
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{Version: found.version, Revision: found.revision, Plan: found.plan}
+	objs := found.ordered()
+	result.Plan.Candidates = len(objs)
+	if result.Objects, result.Plan.Scanned, err = found.matcher.filter(ctx, objs); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// candidates are the objects that a Select has to look at, with the version they
+// are of.
+type candidates struct {
+	matcher  *Matcher
+	version  string
+	revision uint64
+	plan     Plan
+	// Either objs, in no order, or those in all that are in rows, if not nil.
+	objs []*Object
+	all  *tree
+	rows *roaring.Bitmap
+}
+
+func (c *candidates) ordered() []*Object {
+	if c.all == nil {
+		slices.SortFunc(c.objs, compareObjects)
+		return c.objs
+	}
+	n := c.all.Len()
+	if c.rows != nil {
+		n = int(c.rows.GetCardinality())
+	}
+	objs := make([]*Object, 0, n)
+	c.all.Scan(func(e entry) bool {
+		if c.rows == nil || c.rows.Contains(e.row) {
+			objs = append(objs, e.obj)
+		}
+		return true
+	})
+	return objs
+}
+
+func (s *Store) candidates(m *Matcher) (*candidates, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if e := s.extraction.Load(); m.extraction != e {
+		var err error
+		if m, err = newMatcher(m.query, e, !s.spec.Aggregated); err != nil {
+			return nil, err
+		}
+	}
+	c := &candidates{matcher: m, version: s.version, revision: s.revision}
+	p := planner{indexes: s.contents.indexes}
+	p.add(m)
+	c.plan.Indexes = p.names
+	switch rows := p.rows(s.contents.live); {
+	case p.none:
+		c.objs = []*Object{}
+	case rows.all:
+		c.all = s.treeLocked()
+	case rows.len()*16 > s.contents.len():
+		c.all, c.rows = s.treeLocked(), rows.bitmap()
+	default:
+		c.objs = s.contents.collect(rows)
+	}
+	return c, nil
+}
+
+func (c *contents) collect(rows rowSet) []*Object {
+	objs := make([]*Object, 0, rows.len())
+	rows.each(func(row uint32) {
+		objs = append(objs, c.rows[row])
+	})
+	return objs
+}
+
+// filter returns those of objs that match, in their order. It may reuse objs.
+func (m *Matcher) filter(ctx context.Context, objs []*Object) (kept []*Object, scanned int, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, 0, err
+	}
+	kept = objs[:0]
+	for _, o := range objs {
+		if m.matchHeld(o, true) {
+			kept = append(kept, o)
+		}
+	}
+	if m.scan.empty() || len(kept) == 0 {
+		return kept, 0, nil
+	}
+	scanned = len(kept)
+	kept, err = m.scan.filter(ctx, kept)
+	return kept, scanned, err
+}
+
+// scanChunk is how many objects a worker takes at a time.
+const scanChunk = 32
+
+// filter matches objs on all processors, with one buffer for each.
+func (s scanner) filter(ctx context.Context, objs []*Object) ([]*Object, error) {
+	keep := make([]bool, len(objs))
+	workers := min(runtime.GOMAXPROCS(0), (len(objs)+scanChunk-1)/scanChunk)
+	errs := make([]error, workers)
+	var next atomic.Int64
+	work := func(w int) {
+		buf := buffers.get()
+		used := *buf
+		defer func() { buffers.put(buf, used) }()
+		for {
+			end := int(next.Add(scanChunk))
+			start := end - scanChunk
+			if start >= len(objs) {
+				return
+			}
+			if errs[w] = ctx.Err(); errs[w] != nil {
+				return
+			}
+			for i := start; i < min(end, len(objs)); i++ {
+				var err error
+				if keep[i], used, err = s.matchBuffer(objs[i], used[:0]); err != nil {
+					errs[w] = fmt.Errorf("match %s: %w", objs[i].Key(), err)
+					return
+				}
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for w := 1; w < workers; w++ {
+		wg.Go(func() { work(w) })
+	}
+	work(0)
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	kept := objs[:0]
+	for i, o := range objs {
+		if keep[i] {
+			kept = append(kept, o)
+		}
+	}
+	return kept, nil
+}
+
+// planner turns a query into sets of rows. All that its sets leave out does not
+// match; what they let through may still have to be matched.
+type planner struct {
+	indexes indexes
+	include []union // a row must be in each of them
+	exclude []*posting
+	names   []string
+	none    bool // nothing can match
+}
+
+// union is the rows of several postings.
+type union struct {
+	postings []*posting
+	size     int // at most
+}
+
+func (u union) has(row uint32) bool {
+	for _, p := range u.postings {
+		if p.has(row) {
+			return true
+		}
+	}
+	return false
+}
+
+func (u union) bitmap() *roaring.Bitmap {
+	if len(u.postings) == 1 {
+		return u.postings[0].bitmap()
+	}
+	bitmaps := make([]*roaring.Bitmap, len(u.postings))
+	for i, p := range u.postings {
+		bitmaps[i] = p.bitmap()
+	}
+	return roaring.FastOr(bitmaps...)
+}
+
+func (p *planner) used(index string) {
+	if !slices.Contains(p.names, index) {
+		p.names = append(p.names, index)
+	}
+}
+
+func (p *planner) require(index string, postings ...*posting) {
+	p.used(index)
+	u := union{}
+	for _, posting := range postings {
+		if n := posting.len(); n > 0 {
+			u.postings = append(u.postings, posting)
+			u.size += n
+		}
+	}
+	p.none = p.none || u.size == 0
+	p.include = append(p.include, u)
+}
+
+func (p *planner) forbid(index string, postings ...*posting) {
+	p.used(index)
+	for _, posting := range postings {
+		if posting.len() > 0 {
+			p.exclude = append(p.exclude, posting)
+		}
+	}
+}
+
+func (p *planner) postings(handles []handle) []*posting {
+	if len(handles) == 0 {
+		return nil
+	}
+	out := make([]*posting, 0, len(handles))
+	for _, h := range handles {
+		if idx := p.indexes[h.Value().Index]; idx != nil {
+			out = append(out, idx.postings[h])
+		}
+	}
+	return out
+}
+
+func (p *planner) add(m *Matcher) {
+	for _, t := range m.terms {
+		p.require(t.Index, p.postings([]handle{t.handle})...)
+	}
+	if len(m.namespaces) > 0 {
+		p.require(NamespaceIndex, p.namespacePostings(m.namespaces)...)
+	}
+	if m.labels != nil {
+		p.addLabels(m.labels)
+	}
+	for _, f := range m.fields {
+		p.addField(f)
+	}
+}
+
+func (p *planner) namespacePostings(globs []string) []*posting {
+	idx := p.indexes[NamespaceIndex]
+	if !slices.ContainsFunc(globs, isGlob) {
+		handles := make([]handle, len(globs))
+		for i, g := range globs {
+			handles[i] = intern(NamespaceIndex, g)
+		}
+		return p.postings(handles)
+	}
+	var out []*posting
+	for h, posting := range idx.postings {
+		if namespaceFilter(globs).match(h.Value().Value) {
+			out = append(out, posting)
+		}
+	}
+	return out
+}
+
+func (p *planner) addLabels(selector labels.Selector) {
+	requirements, selectable := selector.Requirements()
+	if !selectable {
+		p.none = p.none || labels.MatchesNothing(selector)
+		return
+	}
+	for i := range requirements {
+		p.addLabel(&requirements[i])
+	}
+}
+
+func (p *planner) addLabel(r *labels.Requirement) {
+	var values []handle
+	for _, v := range r.ValuesUnsorted() {
+		values = append(values, intern(LabelIndex, r.Key()+"="+v))
+	}
+	key := p.indexes[LabelIndex].groups[r.Key()]
+	switch r.Operator() {
+	case selection.In, selection.Equals, selection.DoubleEquals:
+		p.require(LabelIndex, p.postings(values)...)
+	case selection.NotIn, selection.NotEquals:
+		p.forbid(LabelIndex, p.postings(values)...)
+	case selection.DoesNotExist:
+		p.forbid(LabelIndex, key)
+	default: // Exists, and comparisons, which need the label to be there
+		p.require(LabelIndex, key)
+	}
+}
+
+func (p *planner) addField(f fieldTest) {
+	switch {
+	case f.Path.String() == "metadata.namespace" && f.Operator == selection.Equals && f.Values[0] != "":
+		p.require(NamespaceIndex, p.postings([]handle{intern(NamespaceIndex, f.Values[0])})...)
+	case f.handles == nil:
+	case f.negated():
+		p.forbid(f.handles[0].Value().Index, p.postings(f.handles)...)
+	default:
+		p.require(f.handles[0].Value().Index, p.postings(f.handles)...)
+	}
+}
+
+// rowSet is some rows, all of them, or a bitmap.
+type rowSet struct {
+	all  bool
+	few  []uint32
+	bits *roaring.Bitmap
+}
+
+func (r rowSet) len() int {
+	if r.bits != nil {
+		return int(r.bits.GetCardinality())
+	}
+	return len(r.few)
+}
+
+func (r rowSet) bitmap() *roaring.Bitmap {
+	if r.bits != nil {
+		return r.bits
+	}
+	return roaring.BitmapOf(r.few...)
+}
+
+func (r rowSet) each(yield func(uint32)) {
+	for _, row := range r.few {
+		yield(row)
+	}
+	if r.bits != nil {
+		for it := r.bits.Iterator(); it.HasNext(); {
+			yield(it.Next())
+		}
+	}
+}
+
+// fewRows is how many rows are tested one by one rather than as bitmaps.
+const fewRows = 2048
+
+// rows intersects the sets, in memory of its own. live are the rows in use.
+func (p *planner) rows(live *roaring.Bitmap) rowSet {
+	if p.none {
+		return rowSet{}
+	}
+	if len(p.include) == 0 && len(p.exclude) == 0 {
+		return rowSet{all: true}
+	}
+	slices.SortFunc(p.include, func(a, b union) int { return cmp.Compare(a.size, b.size) })
+	if len(p.include) > 0 && p.include[0].size <= fewRows {
+		return p.fewRows()
+	}
+	var bits *roaring.Bitmap
+	if len(p.include) == 0 {
+		bits = live.Clone()
+	} else {
+		bits = p.include[0].bitmap().Clone()
+		for _, u := range p.include[1:] {
+			bits.And(u.bitmap())
+		}
+	}
+	for _, posting := range p.exclude {
+		bits.AndNot(posting.bitmap())
+	}
+	return rowSet{bits: bits}
+}
+
+func (p *planner) fewRows() rowSet {
+	var few []uint32
+	for _, posting := range p.include[0].postings {
+		rowSet{few: posting.few, bits: posting.bits}.each(func(row uint32) {
+			if p.passes(row) {
+				few = append(few, row)
+			}
+		})
+	}
+	if len(p.include[0].postings) > 1 {
+		slices.Sort(few)
+		few = slices.Compact(few)
+	}
+	return rowSet{few: few}
+}
+
+func (p *planner) passes(row uint32) bool {
+	for _, u := range p.include[1:] {
+		if !u.has(row) {
+			return false
+		}
+	}
+	for _, posting := range p.exclude {
+		if posting.has(row) {
+			return false
+		}
+	}
+	return true
+}

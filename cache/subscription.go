@@ -1,0 +1,207 @@
+package cache
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// notifier wakes everybody who waits for a change. It has a channel only while
+// somebody waits.
+type notifier struct {
+	mu sync.Mutex // guards all below
+	ch chan struct{}
+}
+
+// wait returns a channel that the next wake closes. Take it first, then look at
+// what you wait for, then receive.
+func (n *notifier) wait() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ch == nil {
+		n.ch = make(chan struct{})
+	}
+	return n.ch
+}
+
+func (n *notifier) wake() {
+	n.mu.Lock()
+	ch := n.ch
+	n.ch = nil
+	n.mu.Unlock()
+	if ch != nil {
+		close(ch)
+	}
+}
+
+// WaitVersion blocks until every source of the Store has reached version. It
+// returns ErrTooNew when ctx ends first, ErrStopped when the Store closed, and
+// an *InvalidError for what is no resourceVersion; "" and "0" ask for nothing.
+func (s *Store) WaitVersion(ctx context.Context, version string) error {
+	if version == "" || version == "0" {
+		return nil
+	}
+	if err := checkVersion(version); err != nil {
+		return err
+	}
+	for {
+		changed := s.notify.wait()
+		reached, closed := s.reached(version)
+		switch {
+		case reached:
+			return nil
+		case closed:
+			return ErrStopped
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ErrTooNew
+		}
+	}
+}
+
+func (s *Store) reached(version string) (reached, closed bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, src := range s.sources {
+		if !src.synced || newer(version, src.version) {
+			return false, s.closed
+		}
+	}
+	return len(s.sources) > 0, s.closed
+}
+
+// maxEvents bounds what one Next returns.
+const maxEvents = 256
+
+// Subscription reads the events of a Store in order. It is a position in the
+// Store's ring of recent events and nothing more: a slow reader holds up nobody
+// and costs no memory. Next must not be called concurrently.
+type Subscription struct {
+	store  *Store
+	next   uint64
+	future string // events up to this version are passed over
+	closed atomic.Bool
+	done   chan struct{}
+
+	mu      sync.Mutex // guards version
+	version string
+}
+
+// Watch returns a Subscription that delivers everything after from, or after
+// now when from is empty. A version that the Store has not reached yet is waited
+// for. It returns ErrExpired when the events after from are no longer
+// remembered.
+//
+// With several sources, events that leave the Store's version alone may be
+// delivered although from covers them: at least once, never less.
+func (s *Store) Watch(from string) (*Subscription, error) {
+	if from != "" {
+		if err := checkVersion(from); err != nil {
+			return nil, err
+		}
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, ErrStopped
+	}
+	sub := &Subscription{store: s, next: s.ring.next, version: s.version, done: make(chan struct{})}
+	if from != "" {
+		next, ok := s.ring.seek(from)
+		if !ok {
+			return nil, ErrExpired
+		}
+		sub.next, sub.version = next, from
+		if newer(from, s.version) {
+			sub.future = from
+		}
+	}
+	s.subscribers.Add(1)
+	return sub, nil
+}
+
+// Version is where the Subscription stands: everything up to it was delivered.
+func (u *Subscription) Version() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.version
+}
+
+// Close ends the Subscription; a Next that waits returns ErrStopped.
+func (u *Subscription) Close() {
+	if u.closed.Swap(true) {
+		return
+	}
+	close(u.done)
+	u.store.subscribers.Add(-1)
+}
+
+// Next blocks until there is at least one event. It returns ErrExpired when the
+// reader was so slow that events it has not read are forgotten, ErrStopped after
+// the last event of a Store that closed, and the error of ctx.
+func (u *Subscription) Next(ctx context.Context) ([]Event, error) {
+	for {
+		if u.closed.Load() {
+			return nil, ErrStopped
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		changed := u.store.notify.wait()
+		events, more, err := u.read()
+		if len(events) > 0 || err != nil {
+			return events, err
+		}
+		if more {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-u.done:
+			return nil, ErrStopped
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// read returns what is there; more says that there may be more at once.
+func (u *Subscription) read() (events []Event, more bool, err error) {
+	s := u.store
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if u.next < s.ring.first {
+		return nil, false, ErrExpired
+	}
+	end := min(s.ring.next, u.next+maxEvents)
+	for ; u.next < end; u.next++ {
+		e := s.ring.at(u.next)
+		if u.future != "" && !newer(e.after, u.future) {
+			continue
+		}
+		if events == nil {
+			events = make([]Event, 0, end-u.next)
+		}
+		events = append(events, e.Event)
+	}
+	u.advance(events, s.version)
+	if s.closed && len(events) == 0 && u.next == s.ring.next {
+		return nil, false, ErrStopped
+	}
+	return events, u.next < s.ring.next, nil
+}
+
+// advance notes how far the reader is: to the last event it was given, or to
+// where the Store is when it has read all of them.
+func (u *Subscription) advance(events []Event, version string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if n := len(events); n > 0 {
+		u.version = events[n-1].Resume
+	}
+	if u.next == u.store.ring.next && (u.future == "" || newer(version, u.future)) {
+		u.version = version
+	}
+}
