@@ -1,0 +1,448 @@
+package persist
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"strings"
+	"time"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// This file alone knows the bytes of keys and values; docs/FORMAT.md draws them.
+
+// formatVersion is the version of the whole file. It changes when an older
+// informerd would misread what a newer one writes.
+const formatVersion = 1
+
+// formatMagic opens the format value. The layout of that one value never
+// changes, so that every informerd can tell the version of any file.
+const formatMagic = "informerd snapshot\n"
+
+// Version bytes of the values, for changes that leave the rest of the file be.
+const (
+	recordVersion     = 1
+	metaVersion       = 1
+	dictionaryVersion = 1
+)
+
+// sealSize is what precedes the body of every value: its version byte and the
+// checksum of key, version and body.
+const sealSize = 5
+
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+	errShort    = errors.New("value ends early")
+	errChecksum = errors.New("checksum does not match")
+	errTrailing = errors.New("bytes after the end")
+)
+
+// checksum covers the key too: a value under another key is damage.
+func checksum(key, value []byte) uint32 {
+	sum := crc32.Update(0, castagnoli, key)
+	sum = crc32.Update(sum, castagnoli, value[:1])
+	return crc32.Update(sum, castagnoli, value[sealSize:])
+}
+
+// seal fills in the version and checksum of a value whose first sealSize bytes
+// were left for it.
+func seal(key, value []byte, version byte) {
+	value[0] = version
+	binary.LittleEndian.PutUint32(value[1:sealSize], checksum(key, value))
+}
+
+// unseal checks a value and returns its body.
+func unseal(key, value []byte, version byte) ([]byte, error) {
+	if len(value) < sealSize {
+		return nil, errShort
+	}
+	if checksum(key, value) != binary.LittleEndian.Uint32(value[1:sealSize]) {
+		return nil, errChecksum
+	}
+	if value[0] != version {
+		return nil, fmt.Errorf("value version %d is not known", value[0])
+	}
+	return value[sealSize:], nil
+}
+
+// storedSum is the checksum a value claims to have. It may be the wrong one:
+// then the running sum of its resource is wrong too, and Load notices.
+func storedSum(value []byte) uint32 {
+	if len(value) < sealSize {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(value[1:sealSize])
+}
+
+// encodeFormat is the value of the format key.
+func encodeFormat(version uint32) []byte {
+	b := binary.LittleEndian.AppendUint32([]byte(formatMagic), version)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// decodeFormat returns the version of the file.
+func decodeFormat(value []byte) (uint32, error) {
+	n := len(formatMagic)
+	switch {
+	case len(value) != n+8:
+		return 0, errShort
+	case string(value[:n]) != formatMagic:
+		return 0, errors.New("not the format of informerd")
+	case binary.LittleEndian.Uint32(value[n+4:]) != crc32.Checksum(value[:n+4], castagnoli):
+		return 0, errChecksum
+	}
+	version := binary.LittleEndian.Uint32(value[n:])
+	if version == 0 {
+		return 0, errors.New("format version is 0")
+	}
+	return version, nil
+}
+
+// resourceName is the name of a resource's bucket. Its parts are in the order
+// of cache.Resource.Compare, and NUL sorts before all else.
+func resourceName(r cache.Resource) ([]byte, error) {
+	parts := []string{r.Cluster, r.GVR.Group, r.GVR.Resource, r.GVR.Version}
+	for _, p := range parts {
+		if strings.IndexByte(p, 0) >= 0 {
+			return nil, fmt.Errorf("resource %q: NUL in its name", r)
+		}
+	}
+	return []byte(strings.Join(parts, "\x00")), nil
+}
+
+func parseResourceName(name []byte) (cache.Resource, error) {
+	parts := strings.Split(string(name), "\x00")
+	if len(parts) != 4 {
+		return cache.Resource{}, fmt.Errorf("bucket %q does not name a resource", name)
+	}
+	return cache.Resource{
+		Cluster: parts[0],
+		GVR:     schema.GroupVersionResource{Group: parts[1], Resource: parts[2], Version: parts[3]},
+	}, nil
+}
+
+// appendKey appends namespace NUL name: bytes.Compare of two keys is Compare of
+// the objects'.
+func appendKey(b []byte, k cache.Key) ([]byte, error) {
+	if strings.IndexByte(k.Namespace, 0) >= 0 {
+		return b, fmt.Errorf("key %q: NUL in its namespace", k)
+	}
+	b = append(b, k.Namespace...)
+	b = append(b, 0)
+	return append(b, k.Name...), nil
+}
+
+// indexTable numbers the index names of one resource. Records hold the numbers,
+// so a name keeps its number as long as records exist.
+type indexTable struct {
+	names   []string
+	numbers map[string]uint64
+}
+
+func newIndexTable(names []string) *indexTable {
+	t := &indexTable{names: names, numbers: make(map[string]uint64, len(names))}
+	for i, name := range names {
+		t.numbers[name] = uint64(i)
+	}
+	return t
+}
+
+func (t *indexTable) number(name string) uint64 {
+	if n, ok := t.numbers[name]; ok {
+		return n
+	}
+	n := uint64(len(t.names))
+	t.names = append(t.names, name)
+	t.numbers[name] = n
+	return n
+}
+
+// encodeRecord returns the value of rec in a slice of its own: bbolt keeps it
+// until the transaction ends.
+func encodeRecord(key []byte, rec *cache.Record, indexes *indexTable) []byte {
+	b := make([]byte, sealSize, sealSize+recordSizeHint(rec))
+	b = binary.AppendUvarint(b, uint64(rec.Dictionary))
+	b = binary.AppendUvarint(b, uint64(rec.Size))
+	b = binary.AppendVarint(b, rec.Created)
+	b = binary.AppendUvarint(b, uint64(len(rec.Terms)))
+	for _, t := range rec.Terms {
+		b = binary.AppendUvarint(b, indexes.number(t.Index))
+		b = appendString(b, t.Value)
+	}
+	b = appendString(b, rec.UID)
+	b = appendString(b, rec.ResourceVersion)
+	b = append(b, rec.Data...)
+	seal(key, b, recordVersion)
+	return b
+}
+
+func recordSizeHint(rec *cache.Record) int {
+	n := 24 + len(rec.UID) + len(rec.ResourceVersion) + len(rec.Data)
+	for _, t := range rec.Terms {
+		n += 4 + len(t.Value)
+	}
+	return n
+}
+
+func appendString(b []byte, s string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s)))
+	return append(b, s...)
+}
+
+// Bounds of what a decoder keeps between records.
+const (
+	termChunk   = 512
+	valuesLimit = 1 << 15
+)
+
+// recordDecoder decodes the records of one resource. Each record gets one
+// allocation of its own for everything that lives as long as the object. Terms
+// do not: their values repeat, so equal ones are shared, and their slices are
+// cut from larger ones.
+type recordDecoder struct {
+	indexes []string
+	values  map[string]string
+	terms   []cache.Term
+}
+
+func newRecordDecoder(indexes []string) *recordDecoder {
+	return &recordDecoder{indexes: indexes, values: make(map[string]string)}
+}
+
+// decode returns the record, sharing nothing with key and value.
+func (d *recordDecoder) decode(key, value []byte) (cache.Record, error) {
+	var rec cache.Record
+	body, err := unseal(key, value, recordVersion)
+	if err != nil {
+		return rec, err
+	}
+	nul := bytes.IndexByte(key, 0)
+	if nul < 0 {
+		return rec, errors.New("key has no separator")
+	}
+	r := reader{b: body}
+	rec.Dictionary = r.uint32()
+	rec.Size = r.uint32()
+	rec.Created = r.varint()
+	if rec.Terms, err = d.readTerms(&r); err != nil {
+		return rec, err
+	}
+	uid, version := r.bytes(), r.bytes()
+	if r.err != nil {
+		return rec, r.err
+	}
+	d.fill(&rec, key, nul, uid, version, r.b)
+	return rec, nil
+}
+
+// fill copies what lives as long as the object into one slab: the strings first,
+// the data last and capped, so that nothing written after it can reach them.
+func (d *recordDecoder) fill(rec *cache.Record, key []byte, nul int, uid, version, data []byte) {
+	n := len(key) + len(uid) + len(version)
+	slab := make([]byte, 0, n+len(data))
+	slab = append(slab, key...)
+	slab = append(slab, uid...)
+	slab = append(slab, version...)
+	text := unsafe.String(unsafe.SliceData(slab), n)
+	rec.Namespace = text[:nul]
+	rec.Name = text[nul+1 : len(key)]
+	rec.UID = text[len(key) : len(key)+len(uid)]
+	rec.ResourceVersion = text[len(key)+len(uid):]
+	slab = append(slab, data...)
+	rec.Data = slab[n:len(slab):len(slab)]
+}
+
+func (d *recordDecoder) readTerms(r *reader) ([]cache.Term, error) {
+	n := r.uvarint()
+	if r.err != nil || n == 0 {
+		return nil, r.err
+	}
+	if n > uint64(len(r.b)/2) { // a term is two bytes at least
+		return nil, errShort
+	}
+	terms := d.cut(int(n))
+	for i := range terms {
+		index, value := r.uvarint(), r.bytes()
+		if r.err != nil {
+			return nil, r.err
+		}
+		if index >= uint64(len(d.indexes)) {
+			return nil, fmt.Errorf("index %d is not named", index)
+		}
+		terms[i] = cache.Term{Index: d.indexes[index], Value: d.share(value)}
+	}
+	return terms, nil
+}
+
+// cut takes n terms off the current chunk.
+func (d *recordDecoder) cut(n int) []cache.Term {
+	if n > termChunk/4 {
+		return make([]cache.Term, n)
+	}
+	if n > len(d.terms) {
+		d.terms = make([]cache.Term, termChunk)
+	}
+	terms := d.terms[:n:n]
+	d.terms = d.terms[n:]
+	return terms
+}
+
+// share returns value as a string, the same one for equal values.
+func (d *recordDecoder) share(value []byte) string {
+	if s, ok := d.values[string(value)]; ok {
+		return s
+	}
+	if len(d.values) >= valuesLimit {
+		clear(d.values)
+	}
+	s := string(value)
+	d.values[s] = s
+	return s
+}
+
+// reader takes numbers and strings off the front of b. After the first error
+// everything reads as zero.
+type reader struct {
+	b   []byte
+	err error
+}
+
+func (r *reader) fail() {
+	r.b = nil
+	if r.err == nil {
+		r.err = errShort
+	}
+}
+
+func (r *reader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.fail()
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) varint() int64 {
+	v, n := binary.Varint(r.b)
+	if n <= 0 {
+		r.fail()
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) uint32() uint32 {
+	v := r.uvarint()
+	if v > math.MaxUint32 {
+		r.fail()
+		return 0
+	}
+	return uint32(v)
+}
+
+func (r *reader) bytes() []byte {
+	n := r.uvarint()
+	if r.err == nil && n > uint64(len(r.b)) {
+		r.fail()
+	}
+	if r.err != nil {
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	return b
+}
+
+// meta is what a resource's meta key holds, as JSON between seals. Objects and
+// Sum are those of the records committed with it: Sum is the exclusive or of
+// their checksums, so that a record lost, added or left behind is noticed.
+type meta struct {
+	Spec             cache.Spec        `json:"spec"`
+	ResourceVersions map[string]string `json:"resourceVersions,omitempty"`
+	ClusterUID       string            `json:"clusterUID,omitempty"`
+	ServerVersion    string            `json:"serverVersion,omitempty"`
+	Indexes          []string          `json:"indexes,omitempty"`
+	Dictionaries     int               `json:"dictionaries,omitempty"`
+	Objects          int               `json:"objects"`
+	Sum              uint32            `json:"sum"`
+	SavedAt          time.Time         `json:"savedAt"`
+}
+
+// saved is what the rest of informerd sees of m, without dictionaries.
+func (m *meta) saved() cache.Saved {
+	return cache.Saved{
+		Spec:             m.Spec,
+		ResourceVersions: m.ResourceVersions,
+		ClusterUID:       m.ClusterUID,
+		ServerVersion:    m.ServerVersion,
+		Objects:          m.Objects,
+		SavedAt:          m.SavedAt,
+	}
+}
+
+func encodeMeta(key []byte, m *meta) ([]byte, error) {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	value := append(make([]byte, sealSize, sealSize+len(body)), body...)
+	seal(key, value, metaVersion)
+	return value, nil
+}
+
+func decodeMeta(key, value []byte) (*meta, error) {
+	body, err := unseal(key, value, metaVersion)
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	m := new(meta)
+	if err := dec.Decode(m); err != nil {
+		return nil, err
+	}
+	if dec.InputOffset() != int64(len(body)) {
+		return nil, errTrailing
+	}
+	return m, nil
+}
+
+func dictionaryKey(id uint32) []byte {
+	return binary.BigEndian.AppendUint32(nil, id)
+}
+
+func encodeDictionary(id uint32, data []byte) (key, value []byte) {
+	key = dictionaryKey(id)
+	value = append(make([]byte, sealSize, sealSize+len(data)), data...)
+	seal(key, value, dictionaryVersion)
+	return key, value
+}
+
+// decodeDictionary returns a copy of the dictionary.
+func decodeDictionary(key, value []byte) (uint32, []byte, error) {
+	data, err := unseal(key, value, dictionaryVersion)
+	if err != nil {
+		return 0, nil, err
+	}
+	id, err := parseDictionaryKey(key)
+	return id, bytes.Clone(data), err
+}
+
+func parseDictionaryKey(key []byte) (uint32, error) {
+	if len(key) != 4 {
+		return 0, errors.New("key is not a dictionary id")
+	}
+	return binary.BigEndian.Uint32(key), nil
+}

@@ -1,0 +1,359 @@
+package persist
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// Commit makes all batches durable: all or nothing; see cache.Snapshots. Of one
+// batch, Delete is done before Put. A zero SavedAt becomes now.
+//
+// A batch without Reset needs a sound snapshot to change, or what it saved would
+// look complete and not be: without one Commit returns cache.ErrNoSnapshot or
+// cache.ErrCorrupt, naming the resource, and nothing is saved. After any other
+// error, of a full disk for instance, the same batches may be committed again.
+// ErrReplaced means that all resources must be saved anew, each with Reset.
+func (db *DB) Commit(batches []cache.Batch) error {
+	if len(batches) == 0 {
+		return nil
+	}
+	db.writeMu.Lock()
+	defer db.writeMu.Unlock()
+	if err := db.commitLocked(batches); err != nil {
+		return fmt.Errorf("commit snapshots: %w", err)
+	}
+	return nil
+}
+
+func (db *DB) commitLocked(batches []cache.Batch) error {
+	changes := make([]*change, len(batches))
+	for i := range batches {
+		c, err := newChange(&batches[i])
+		if err != nil {
+			return err
+		}
+		changes[i] = c
+	}
+	for _, c := range changes {
+		if c.batch.Reset && c.bytes() > db.options.stageBytes && alone(c, changes) {
+			if err := db.stageLocked(c); err != nil {
+				return err
+			}
+		}
+	}
+	err := db.writeLocked(func(tx *bbolt.Tx) error {
+		for _, c := range changes {
+			if err := c.apply(tx); err != nil {
+				return fmt.Errorf("%s: %w", c.resource(), err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		db.clearDamaged(c.name)
+	}
+	return nil
+}
+
+func alone(c *change, changes []*change) bool {
+	for _, other := range changes {
+		if other != c && bytes.Equal(other.name, c.name) {
+			return false
+		}
+	}
+	return true
+}
+
+// Drop forgets the snapshot of r. It works on a damaged one too, at the cost of
+// the whole file where nothing less will do: then every snapshot is forgotten.
+func (db *DB) Drop(r cache.Resource) error {
+	name, err := resourceName(r)
+	if err != nil {
+		return err
+	}
+	db.writeMu.Lock()
+	defer db.writeMu.Unlock()
+	err = db.writeLocked(func(tx *bbolt.Tx) error {
+		if err := deleteBucket(bucketAt(tx, rootBucket, stagingBucket), name); err != nil {
+			return err
+		}
+		return deleteBucket(bucketAt(tx, rootBucket, resourcesBucket), name)
+	})
+	if err != nil && !errors.Is(err, ErrReplaced) {
+		return fmt.Errorf("drop snapshot of %s: %w", r, err)
+	}
+	db.clearDamaged(name)
+	return nil
+}
+
+// writeLocked runs fn in a write transaction, again if the file had to be opened
+// anew. The caller holds writeMu.
+func (db *DB) writeLocked(fn func(*bbolt.Tx) error) error {
+	if db.options.ReadOnly {
+		return ErrReadOnly
+	}
+	err := db.tryWrite(fn)
+	if errors.Is(err, berrors.ErrInvalidMapping) || errors.Is(err, errUnopened) {
+		// bbolt gave up its mapping when it could not make a larger one.
+		if err = db.reopen(); err == nil {
+			err = db.tryWrite(fn)
+		}
+	}
+	if errors.Is(err, errDamaged) {
+		return db.replace(err)
+	}
+	return err
+}
+
+func (db *DB) tryWrite(fn func(*bbolt.Tx) error) error {
+	db.mu.RLock()
+	defer db.mu.RUnlock()
+	if db.bolt == nil {
+		return db.unusable()
+	}
+	return update(db.bolt, fn)
+}
+
+// change is one batch on its way to disk.
+type change struct {
+	batch *cache.Batch
+	name  []byte // of the resource's bucket
+	order []int  // indexes into batch.Put, by key
+	// staged is set when the records already lie in the staging bucket.
+	staged *meta
+}
+
+func newChange(b *cache.Batch) (*change, error) {
+	name, err := resourceName(b.Saved.Spec.Resource)
+	if err != nil {
+		return nil, err
+	}
+	c := &change{batch: b, name: name, order: make([]int, len(b.Put))}
+	for i := range c.order {
+		c.order[i] = i
+	}
+	// bbolt inserts in key order much faster than in any other.
+	slices.SortStableFunc(c.order, func(i, j int) int { return b.Put[i].Key.Compare(b.Put[j].Key) })
+	return c, nil
+}
+
+func (c *change) resource() cache.Resource { return c.batch.Saved.Spec.Resource }
+
+// bytes is about how much the records take.
+func (c *change) bytes() int {
+	n := 0
+	for i := range c.batch.Put {
+		n += recordSizeHint(&c.batch.Put[i])
+	}
+	return n
+}
+
+func (c *change) apply(tx *bbolt.Tx) error {
+	resources := bucketAt(tx, rootBucket, resourcesBucket)
+	if resources == nil {
+		return fmt.Errorf("%w: bucket %s is missing", errDamaged, resourcesBucket)
+	}
+	b, m, err := c.begin(tx, resources)
+	if err != nil {
+		return err
+	}
+	if c.staged == nil {
+		if err := c.writeObjects(b, m); err != nil {
+			return err
+		}
+	}
+	if err := c.writeDictionaries(b, m); err != nil {
+		return err
+	}
+	return c.writeMeta(b, m)
+}
+
+// begin returns the resource's bucket and what was saved of its records.
+func (c *change) begin(tx *bbolt.Tx, resources *bbolt.Bucket) (*bbolt.Bucket, *meta, error) {
+	if c.batch.Reset {
+		return c.reset(tx, resources)
+	}
+	b := resources.Bucket(c.name)
+	if b == nil {
+		return nil, nil, cache.ErrNoSnapshot
+	}
+	m, err := readMeta(c.name, b)
+	if err != nil {
+		return nil, nil, corrupt(c.resource(), err)
+	}
+	return b, m, nil
+}
+
+func (c *change) reset(tx *bbolt.Tx, resources *bbolt.Bucket) (*bbolt.Bucket, *meta, error) {
+	b, err := resources.CreateBucketIfNotExists(c.name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := deleteBucket(b, objectsBucket); err != nil {
+		return nil, nil, err
+	}
+	if c.staged == nil {
+		return b, new(meta), nil
+	}
+	staging := bucketAt(tx, rootBucket, stagingBucket)
+	if err := staging.Bucket(c.name).MoveBucket(objectsBucket, b); err != nil {
+		return nil, nil, err
+	}
+	m := *c.staged // a copy: the transaction may be run again
+	return b, &m, staging.DeleteBucket(c.name)
+}
+
+// writeObjects deletes and puts, and keeps count and sum of what is there.
+func (c *change) writeObjects(b *bbolt.Bucket, m *meta) error {
+	objects, err := b.CreateBucketIfNotExists(objectsBucket)
+	if err != nil {
+		return err
+	}
+	w := objectWriter{bucket: objects, meta: m, indexes: newIndexTable(slices.Clone(m.Indexes))}
+	if c.batch.Reset {
+		objects.FillPercent = 1 // in key order nothing comes between any more
+	} else {
+		for _, key := range c.batch.Delete {
+			if err := w.delete(key); err != nil {
+				return err
+			}
+		}
+	}
+	for _, i := range c.order {
+		if err := w.put(&c.batch.Put[i]); err != nil {
+			return err
+		}
+	}
+	m.Indexes = w.indexes.names
+	return nil
+}
+
+// objectWriter changes the records of one resource in one transaction.
+type objectWriter struct {
+	bucket  *bbolt.Bucket
+	meta    *meta
+	indexes *indexTable
+	key     []byte // of the last record
+}
+
+func (w *objectWriter) put(rec *cache.Record) error {
+	if err := w.forget(rec.Key); err != nil {
+		return err
+	}
+	value := encodeRecord(w.key, rec, w.indexes)
+	w.meta.Objects++
+	w.meta.Sum ^= storedSum(value)
+	return w.bucket.Put(w.key, value)
+}
+
+func (w *objectWriter) delete(key cache.Key) error {
+	if err := w.forget(key); err != nil {
+		return err
+	}
+	return w.bucket.Delete(w.key)
+}
+
+// forget takes what is under key out of count and sum.
+func (w *objectWriter) forget(key cache.Key) (err error) {
+	if w.key, err = appendKey(w.key[:0], key); err != nil {
+		return err
+	}
+	if old := w.bucket.Get(w.key); old != nil {
+		w.meta.Objects--
+		w.meta.Sum ^= storedSum(old)
+	}
+	return nil
+}
+
+// writeDictionaries adds the new ones, and after a Reset removes those that no
+// record refers to.
+func (c *change) writeDictionaries(b *bbolt.Bucket, m *meta) error {
+	used := make(map[uint32]bool)
+	for i := range c.batch.Put {
+		used[c.batch.Put[i].Dictionary] = true
+	}
+	delete(used, 0)
+	if len(used) == 0 && len(c.batch.Saved.Dictionaries) == 0 && b.Bucket(dictionariesBucket) == nil {
+		return nil
+	}
+	dictionaries, err := b.CreateBucketIfNotExists(dictionariesBucket)
+	if err != nil {
+		return err
+	}
+	for id, data := range c.batch.Saved.Dictionaries {
+		if id == 0 {
+			return errors.New("dictionary 0 stands for none")
+		}
+		if err := dictionaries.Put(encodeDictionary(id, data)); err != nil {
+			return err
+		}
+	}
+	m.Dictionaries, err = c.tidyDictionaries(dictionaries, used)
+	return err
+}
+
+// tidyDictionaries returns how many dictionaries there are, none of the used
+// ones missing.
+func (c *change) tidyDictionaries(dictionaries *bbolt.Bucket, used map[uint32]bool) (int, error) {
+	var have, stale [][]byte
+	err := dictionaries.ForEach(func(k, _ []byte) error {
+		have = append(have, bytes.Clone(k))
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	for id := range used {
+		if !slices.ContainsFunc(have, func(k []byte) bool { return bytes.Equal(k, dictionaryKey(id)) }) {
+			return 0, fmt.Errorf("a record refers to dictionary %d, which is not saved", id)
+		}
+	}
+	if c.batch.Reset {
+		stale = slices.DeleteFunc(slices.Clone(have), func(k []byte) bool { return c.keeps(k, used) })
+	}
+	for _, k := range stale {
+		if err := dictionaries.Delete(k); err != nil {
+			return 0, err
+		}
+	}
+	return len(have) - len(stale), nil
+}
+
+// keeps reports whether the dictionary under key outlives a Reset: because a
+// record refers to it, or because this batch brought it.
+func (c *change) keeps(key []byte, used map[uint32]bool) bool {
+	id, err := parseDictionaryKey(key)
+	if err != nil {
+		return false
+	}
+	_, brought := c.batch.Saved.Dictionaries[id]
+	return brought || used[id]
+}
+
+func (c *change) writeMeta(b *bbolt.Bucket, m *meta) error {
+	s := &c.batch.Saved
+	m.Spec = s.Spec
+	m.ResourceVersions = s.ResourceVersions
+	m.ClusterUID = s.ClusterUID
+	m.ServerVersion = s.ServerVersion
+	if m.SavedAt = s.SavedAt; m.SavedAt.IsZero() {
+		m.SavedAt = time.Now()
+	}
+	m.SavedAt = m.SavedAt.UTC()
+	value, err := encodeMeta(metaKey, m)
+	if err != nil {
+		return err
+	}
+	return b.Put(metaKey, value)
+}

@@ -1,0 +1,14 @@
+// Package persist saves one snapshot for each resource of each cluster in one
+// bbolt file, so that a restart can resume its watches instead of listing
+// again. [DB] implements cache.Snapshots.
+//
+// A snapshot is a hint, never the truth: one that cannot be read in full is
+// refused as damaged, and its resource starts cold. A file that cannot be read
+// at all is moved aside and a fresh one takes its place. Only a file written by
+// a newer informerd, or by another program, is left as it is.
+//
+// bbolt trusts its pages: on a damaged one it panics, faults, or follows a loop
+// until the stack ends, and some of that no recover can stop. So the structure
+// of the file is walked page by page (pages.go) before bbolt follows it; what
+// the records say is guarded by checksums (codec.go). docs/FORMAT.md draws both.
+package persist

@@ -1,0 +1,192 @@
+package persist
+
+import (
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// Saved lists the snapshots held, in the order of their resources. One whose
+// description is damaged is left out: Load says what is wrong with it.
+func (db *DB) Saved() ([]cache.Saved, error) {
+	var all []cache.Saved
+	err := db.view(func(tx *bbolt.Tx) error {
+		return forEachResource(tx, func(name []byte, b *bbolt.Bucket) error {
+			if db.damage(name) != nil {
+				return nil
+			}
+			s, err := loadSaved(name, b)
+			if err != nil {
+				db.options.Log.Warn("snapshot left out, its description is damaged", "bucket", string(name), "err", err)
+				return nil
+			}
+			all = append(all, s.saved)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list snapshots: %w", public(err))
+	}
+	return all, nil
+}
+
+// public hides errDamaged behind the error callers know.
+func public(err error) error {
+	if errors.Is(err, errDamaged) {
+		return fmt.Errorf("%w: %w", cache.ErrCorrupt, err)
+	}
+	return err
+}
+
+func forEachResource(tx *bbolt.Tx, fn func(name []byte, b *bbolt.Bucket) error) error {
+	resources := bucketAt(tx, rootBucket, resourcesBucket)
+	if resources == nil {
+		return fmt.Errorf("%w: bucket %s is missing", errDamaged, resourcesBucket)
+	}
+	return resources.ForEachBucket(func(name []byte) error {
+		return fn(name, resources.Bucket(name))
+	})
+}
+
+// Load reads the snapshot of r; see cache.Snapshots. A read transaction is open
+// while yield runs, so yield must not call the DB. An error of yield ends the
+// Load and is returned as it is.
+func (db *DB) Load(r cache.Resource, yield func(cache.Record) error) (cache.Saved, error) {
+	name, err := resourceName(r)
+	if err != nil {
+		return cache.Saved{}, err
+	}
+	if err := db.damage(name); err != nil {
+		return cache.Saved{}, corrupt(r, err)
+	}
+	var saved cache.Saved
+	var stopped error // what yield returned
+	err = db.view(func(tx *bbolt.Tx) error {
+		b := bucketAt(tx, rootBucket, resourcesBucket, name)
+		if b == nil {
+			return cache.ErrNoSnapshot
+		}
+		s, err := loadSaved(name, b)
+		if err != nil {
+			return err
+		}
+		saved = s.saved
+		return s.loadObjects(b, func(rec cache.Record) error {
+			stopped = yield(rec)
+			return stopped
+		})
+	})
+	switch {
+	case err == nil:
+		return saved, nil
+	case stopped != nil:
+		return cache.Saved{}, stopped
+	case errors.Is(err, cache.ErrNoSnapshot), errors.Is(err, ErrClosed), errors.Is(err, ErrReplaced):
+		return cache.Saved{}, fmt.Errorf("%s: %w", r, err)
+	}
+	return cache.Saved{}, corrupt(r, err)
+}
+
+// savedMeta is the description of one resource, read and checked.
+type savedMeta struct {
+	*meta
+	saved cache.Saved
+}
+
+func loadSaved(name []byte, b *bbolt.Bucket) (savedMeta, error) {
+	m, err := readMeta(name, b)
+	if err != nil {
+		return savedMeta{}, err
+	}
+	s := savedMeta{meta: m, saved: m.saved()}
+	if s.saved.Dictionaries, err = loadDictionaries(b); err != nil {
+		return savedMeta{}, err
+	}
+	if n := len(s.saved.Dictionaries); n != m.Dictionaries {
+		return savedMeta{}, fmt.Errorf("%d dictionaries, %d were saved", n, m.Dictionaries)
+	}
+	return s, nil
+}
+
+func readMeta(name []byte, b *bbolt.Bucket) (*meta, error) {
+	value := b.Get(metaKey)
+	if value == nil {
+		return nil, errors.New("meta is missing")
+	}
+	m, err := decodeMeta(metaKey, value)
+	if err != nil {
+		return nil, fmt.Errorf("meta: %w", err)
+	}
+	r, err := parseResourceName(name)
+	if err != nil {
+		return nil, err
+	}
+	if m.Spec.Resource != r {
+		return nil, fmt.Errorf("meta is that of %s", m.Spec.Resource)
+	}
+	return m, nil
+}
+
+func loadDictionaries(b *bbolt.Bucket) (map[uint32][]byte, error) {
+	dictionaries := b.Bucket(dictionariesBucket)
+	if dictionaries == nil {
+		return nil, nil
+	}
+	all := make(map[uint32][]byte)
+	err := dictionaries.ForEach(func(k, v []byte) error {
+		id, data, err := decodeDictionary(k, v)
+		if err != nil {
+			return fmt.Errorf("dictionary %x: %w", k, err)
+		}
+		all[id] = data
+		return nil
+	})
+	return all, err
+}
+
+// loadObjects yields every record and then checks that none is missing, too
+// many, or of another commit.
+func (s savedMeta) loadObjects(b *bbolt.Bucket, yield func(cache.Record) error) error {
+	var count int
+	var sum uint32
+	decoder := newRecordDecoder(s.Indexes)
+	if objects := b.Bucket(objectsBucket); objects != nil {
+		c := objects.Cursor()
+		for k, v := c.First(); k != nil; k, v = c.Next() {
+			rec, err := s.decode(decoder, k, v)
+			if err != nil {
+				return fmt.Errorf("object %q: %w", k, err)
+			}
+			if err := yield(rec); err != nil {
+				return err
+			}
+			count++
+			sum ^= storedSum(v)
+		}
+	}
+	return s.complete(count, sum)
+}
+
+func (s savedMeta) decode(d *recordDecoder, k, v []byte) (cache.Record, error) {
+	rec, err := d.decode(k, v)
+	if err != nil {
+		return rec, err
+	}
+	if _, ok := s.saved.Dictionaries[rec.Dictionary]; !ok && rec.Dictionary != 0 {
+		return rec, fmt.Errorf("dictionary %d is missing", rec.Dictionary)
+	}
+	return rec, nil
+}
+
+func (m *meta) complete(count int, sum uint32) error {
+	if count != m.Objects {
+		return fmt.Errorf("%d objects, %d were saved", count, m.Objects)
+	}
+	if sum != m.Sum {
+		return fmt.Errorf("checksum of all objects is %08x, %08x was saved", sum, m.Sum)
+	}
+	return nil
+}

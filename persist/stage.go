@@ -1,0 +1,74 @@
+package persist
+
+import (
+	"fmt"
+
+	"go.etcd.io/bbolt"
+)
+
+// A transaction of bbolt lies in memory twice before it is written: the first
+// sync of 200,000 objects would take half a gigabyte at the very moment memory
+// is dearest. So the records of a large Reset are first written to the staging
+// bucket, in transactions of bounded size, and the one transaction that counts
+// only moves that bucket to its place. What a crash leaves in the staging
+// bucket is removed at Open.
+
+// stageLocked writes the records of c to the staging bucket.
+func (db *DB) stageLocked(c *change) error {
+	m := new(meta)
+	err := db.writeLocked(func(tx *bbolt.Tx) error {
+		return deleteBucket(bucketAt(tx, rootBucket, stagingBucket), c.name)
+	})
+	for next := 0; err == nil && next < len(c.order); {
+		start, before := next, *m
+		err = db.writeLocked(func(tx *bbolt.Tx) error {
+			next, *m = start, before // the transaction may be run again
+			return c.stage(tx, m, &next, db.options.stageBytes)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.resource(), err)
+	}
+	c.staged = m
+	return nil
+}
+
+// stage writes records from *next on, until they are limit bytes.
+func (c *change) stage(tx *bbolt.Tx, m *meta, next *int, limit int) error {
+	objects, err := ensureBucket(tx, rootBucket, stagingBucket, c.name, objectsBucket)
+	if err != nil {
+		return err
+	}
+	objects.FillPercent = 1
+	w := objectWriter{bucket: objects, meta: m, indexes: newIndexTable(m.Indexes)}
+	for size := 0; *next < len(c.order) && size < limit; *next++ {
+		rec := &c.batch.Put[c.order[*next]]
+		if err := w.put(rec); err != nil {
+			return err
+		}
+		size += recordSizeHint(rec)
+	}
+	m.Indexes = w.indexes.names
+	return nil
+}
+
+// clearStaging removes what a crash left behind.
+func clearStaging(b *bbolt.DB) error {
+	empty := true
+	err := view(b, func(tx *bbolt.Tx) error {
+		k, _ := bucketAt(tx, rootBucket, stagingBucket).Cursor().First()
+		empty = k == nil
+		return nil
+	})
+	if err != nil || empty {
+		return err
+	}
+	return update(b, func(tx *bbolt.Tx) error {
+		root := tx.Bucket(rootBucket)
+		if err := root.DeleteBucket(stagingBucket); err != nil {
+			return err
+		}
+		_, err := root.CreateBucket(stagingBucket)
+		return err
+	})
+}
