@@ -12,10 +12,11 @@ type frameReader struct {
 
 // NewFrameReader returns a reader whose every Read yields one complete JSON
 // value of r, as runtime.Framer asks. Values may follow each other with or
-// without white space. If p is too small, Read fills it and returns
-// io.ErrShortBuffer, and the next Read goes on. Read returns io.EOF after the
-// last value and io.ErrUnexpectedEOF if r ends inside one. A value of more than
-// maxFrame bytes (0 means 16 MiB) is ErrTooLarge. Errors are final.
+// without white space; only numbers and words need some between them. If p is
+// too small, Read fills it and returns io.ErrShortBuffer, and the next Read goes
+// on. Read returns io.EOF after the last value and io.ErrUnexpectedEOF if r ends
+// inside one. A value of more than maxFrame bytes (0 means 16 MiB) is
+// ErrTooLarge. Errors are final.
 //
 // It finds where values end and does not validate them. It allocates only to
 // grow its one buffer.

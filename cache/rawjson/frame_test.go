@@ -80,8 +80,9 @@ func checkFrames(t *testing.T, src []byte, seed uint64) {
 			return
 		}
 		if err != nil || !bytes.Equal(got, want) {
-			if !json.Valid(got) && src[0] != '{' {
-				return // words without space between them
+			at := int(dec.InputOffset())
+			if err != nil && isWordByte(want[0]) && at < len(src) && isWordByte(src[at]) {
+				return // json.Decoder takes 00 for two zeros
 			}
 			t.Fatalf("%q: Read() = %q, %v, want %q", src, got, err, want)
 		}
@@ -89,7 +90,7 @@ func checkFrames(t *testing.T, src []byte, seed uint64) {
 }
 
 var hardStreams = []string{
-	``, ` `, `{}`, `{}{}`, "{}\n{}\n", ` {"a":"}\"{"}  [1,[2]]"x\"" 12 null`, `{"a":[}]}`, `{`, `{"a`, `{"a\`, `"`, `}`, `]`, `{}}`, `{} x`, `1`, `tru`,
+	``, ` `, `{}`, `{}{}`, "{}\n{}\n", ` {"a":"}\"{"}  [1,[2]]"x\"" 12 null`, `{"a":[}]}`, `{`, `{"a`, `{"a\`, `"`, `}`, `]`, `{}}`, `{} x`, `1`, `tru`, `{}00`, `-`,
 	`{"a":"` + strings.Repeat(`\\`, 100) + `"}{}`, `{"a":"` + strings.Repeat(`\"`, 99) + `"}{}`, strings.Repeat("[", 200) + strings.Repeat("]", 200),
 	strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70) + "{}",
 }

@@ -162,9 +162,9 @@ func checkValue(t *testing.T, src []byte, v Value, want any) {
 }
 
 func TestRunRandom(t *testing.T) {
-	n := uint64(40000)
+	n := uint64(5000)
 	if testing.Short() {
-		n = 2000
+		n = 500
 	}
 	for seed := range n {
 		s := fuzzSpecs[seed%uint64(len(fuzzSpecs))]

@@ -117,7 +117,7 @@ func (s *stream) value() ([]byte, error) {
 			if err != io.EOF {
 				return nil, err
 			}
-			if b.mode != inWord || skipValue(s.buf[s.start:s.end], 0, 0) != n {
+			if b.mode != inWord || cutOff(s.buf[s.start:s.end]) {
 				return nil, io.ErrUnexpectedEOF
 			}
 		}
@@ -129,6 +129,16 @@ func (s *stream) value() ([]byte, error) {
 		s.offset += int64(n)
 		return v, nil
 	}
+}
+
+// cutOff reports whether b is the beginning of a number or word.
+func cutOff(b []byte) bool {
+	end := skipValue(b, 0, 0)
+	if end >= 0 {
+		return false
+	}
+	_, at := failure(end)
+	return at >= len(b)
 }
 
 func (s *stream) unexpected() error {
