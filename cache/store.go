@@ -598,38 +598,6 @@ func (s *Store) SetSources(names []string) {
 	s.notify.wake()
 }
 
-// sourceVersions are the versions that the sources which delivered all their
-// objects are complete up to.
-func (s *Store) sourceVersions() map[string]string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.versionsLocked()
-}
-
-// objectsOf lists the objects of one source, in the order of keys.
-func (s *Store) objectsOf(sourceName string) []*Object {
-	s.mu.RLock()
-	t := s.treeLocked()
-	s.mu.RUnlock()
-	var objs []*Object
-	scanSource(t, sourceName, func(e entry) bool {
-		objs = append(objs, e.obj)
-		return true
-	})
-	return objs
-}
-
-// newest returns the object of a source that changed last, nil if it has none.
-func (s *Store) newest(sourceName string) *Object {
-	var best *Object
-	for _, o := range s.objectsOf(sourceName) {
-		if best == nil || newer(o.ResourceVersion(), best.ResourceVersion()) {
-			best = o
-		}
-	}
-	return best
-}
-
 // scanSource visits the objects that a source watches, in the order of keys.
 func scanSource(t *tree, sourceName string, visit func(entry) bool) {
 	if sourceName == "" {
