@@ -1,0 +1,71 @@
+# informerd: a read replica of the Kubernetes API.
+#
+#   make run      build, start and print the URL: against the cluster of
+#                 KUBECONFIG if it is set, else against a demo cluster of its own
+#   make test     everything CI runs
+#   make bench    the tables of docs/performance.md (SCALE=20000 pods)
+#   make build    bin/informerd alone
+#   make check    formatting, vet, tidiness
+#
+# It needs Go, a C compiler (for the race detector), make and git.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -X main.version=$(VERSION)
+SCALE   ?= 20000
+LISTEN  ?= 127.0.0.1:8080
+
+# The control plane takes minutes to build and changes rarely: its binary is kept
+# under a name made of its sources.
+devcluster_key := $(shell find cmd/devcluster -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-16)
+devcluster_bin := .cache/devcluster-$(devcluster_key)
+
+.PHONY: build run test bench check unit e2e devcluster race clean help
+
+build: ## bin/informerd
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/informerd ./cmd/informerd
+
+race:
+	go build -race -ldflags '$(LDFLAGS)' -o bin/informerd-race ./cmd/informerd
+
+devcluster: $(devcluster_bin)
+	@mkdir -p bin
+	@ln -sf ../$(devcluster_bin) bin/devcluster
+
+$(devcluster_bin):
+	@echo 'building the control plane (etcd, Kubernetes, kwok): some minutes, once'
+	@mkdir -p .cache
+	cmd/devcluster/build.sh $@
+
+run: build
+	@LISTEN='$(LISTEN)' MAKE='$(MAKE)' test/run.sh
+
+test: check unit devcluster race e2e
+	@echo 'all tests passed'
+
+check:
+	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); \
+	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go mod tidy -diff
+	cd cmd/devcluster && go vet ./... && go mod tidy -diff
+
+unit:
+	go test -race $$(go list ./... | grep -v '/test/e2e')
+	go test -run '^$$' -bench . -benchtime 1x ./cache/... ./persist/...
+	cd cmd/devcluster && go test -race ./internal/...
+
+e2e: devcluster race
+	go test -count=1 -timeout 20m ./test/e2e/...
+
+bench: build devcluster
+	go run ./test/bench --pods $(SCALE)
+
+clean:
+	rm -rf bin data .cache test/results
+
+help:
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -12

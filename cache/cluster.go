@@ -1,0 +1,286 @@
+package cache
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// ClusterConfig says how one cluster is reached.
+type ClusterConfig struct {
+	// REST is the client configuration; its UserAgent is used for every request.
+	REST *rest.Config
+	// Namespaces are tried when a resource may not be read in all namespaces:
+	// the namespace of the kubeconfig's context, for one.
+	Namespaces []string
+}
+
+// ClusterStatus is what is known of a cluster at one moment.
+type ClusterStatus struct {
+	Name      string
+	Server    string // URL of the API server, empty before Connect
+	UID       string // identity, empty until the cluster answered once
+	Version   string // gitVersion of the API server
+	Reachable bool   // whether the last request got an answer
+	Err       string // why not
+	Since     time.Time
+}
+
+// cluster is one API server as the informers see it: its clients, identity and
+// reachability. It is usable before Connect; its informers then wait.
+type cluster struct {
+	name string
+	log  *slog.Logger
+
+	// identified is closed once the cluster told who it is.
+	identified chan struct{}
+	// connected wakes run when a configuration arrives.
+	connected chan struct{}
+
+	mu      sync.RWMutex // guards all below
+	config  ClusterConfig
+	http    *http.Client
+	meta    metadata.Interface
+	access  authorizationv1.SelfSubjectAccessReviewInterface
+	uid     string
+	version string
+	err     error
+	since   time.Time
+	reached bool
+}
+
+func newCluster(name string, log *slog.Logger) *cluster {
+	return &cluster{
+		name:       name,
+		log:        log.With("cluster", name),
+		identified: make(chan struct{}),
+		connected:  make(chan struct{}, 1),
+		err:        errors.New("not connected yet"),
+		since:      time.Now(),
+	}
+}
+
+// connect sets how the cluster is reached. A later call replaces the clients of
+// requests to come.
+func (c *cluster) connect(config ClusterConfig) error {
+	rc := rest.CopyConfig(config.REST)
+	// Watches are never rate limited by client-go and lists are bounded by the
+	// factory's own semaphore, so its limiter would only delay probes.
+	rc.QPS, rc.Burst = -1, 0
+	client, err := rest.HTTPClientFor(rc)
+	if err != nil {
+		return fmt.Errorf("make HTTP client: %w", err)
+	}
+	meta, err := metadata.NewForConfigAndClient(rc, client)
+	if err != nil {
+		return fmt.Errorf("make metadata client: %w", err)
+	}
+	auth, err := authorizationv1.NewForConfigAndClient(rc, client)
+	if err != nil {
+		return fmt.Errorf("make authorization client: %w", err)
+	}
+	c.mu.Lock()
+	c.config = ClusterConfig{REST: rc, Namespaces: config.Namespaces}
+	c.http, c.meta, c.access = client, meta, auth.SelfSubjectAccessReviews()
+	c.mu.Unlock()
+	select {
+	case c.connected <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// rawClient makes a dynamic client whose objects are decoded by decode, and the
+// REST client under it for lists and gets of raw bytes.
+func (c *cluster) rawClient(decode func([]byte) (*Object, error)) (dynamic.Interface, rest.Interface, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	rc := dynamic.ConfigFor(c.config.REST)
+	rc.AcceptContentTypes = runtime.ContentTypeJSON
+	rc.ContentType = runtime.ContentTypeJSON
+	rc.NegotiatedSerializer = rawSerializer{decode}
+	rc.GroupVersion = nil
+	client, err := rest.UnversionedRESTClientForConfigAndClient(rc, c.http)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make REST client: %w", err)
+	}
+	return dynamic.New(client), client, nil
+}
+
+// contextNamespaces are those of ClusterConfig.
+func (c *cluster) contextNamespaces() []string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.config.Namespaces
+}
+
+func (c *cluster) reviews() authorizationv1.SelfSubjectAccessReviewInterface {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.access
+}
+
+func (c *cluster) metadata() metadata.Interface {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.meta
+}
+
+// run asks the cluster who it is until it answers or ctx ends.
+func (c *cluster) run(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-c.connected:
+	}
+	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 8, Cap: 10 * time.Second}
+	for ctx.Err() == nil {
+		uid, version, err := c.identity(ctx)
+		c.report(err)
+		if err == nil {
+			c.mu.Lock()
+			c.uid, c.version = uid, version
+			c.mu.Unlock()
+			close(c.identified)
+			c.log.Info("cluster identified", "uid", uid, "version", version, "server", c.status().Server)
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-c.connected:
+		case <-time.After(backoff.Step()):
+		}
+	}
+}
+
+// identity asks for the UID of the kube-system namespace and the server's
+// version. A user who may not read that namespace gets an identity from the
+// address and the certificate authority instead: stable for as long as the
+// kubeconfig is.
+func (c *cluster) identity(ctx context.Context) (uid, version string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	c.mu.RLock()
+	rc, client, meta := c.config.REST, c.http, c.meta
+	c.mu.RUnlock()
+	disco, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(rc, client)
+	if err != nil {
+		return "", "", fmt.Errorf("make discovery client: %w", err)
+	}
+	info, err := disco.ServerVersion()
+	if err != nil {
+		return "", "", fmt.Errorf("ask for the server's version: %w", err)
+	}
+	ns, err := meta.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		return string(ns.UID), info.GitVersion, nil
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		return addressIdentity(rc), info.GitVersion, nil
+	default:
+		return "", "", fmt.Errorf("ask for the cluster's identity: %w", err)
+	}
+}
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+func addressIdentity(rc *rest.Config) string {
+	sum := sha256.New()
+	sum.Write([]byte(rc.Host + "\n" + rc.CAFile + "\n"))
+	sum.Write(rc.CAData)
+	return "address:" + hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// errOtherHistory means that a saved resourceVersion belongs to another history
+// than the server's: another cluster behind the same address, or etcd restored
+// from a backup. Resuming from it would be accepted in silence and show stale
+// objects for ever (client-go-facts: a watch from the future delivers nothing).
+var errOtherHistory = errors.New("the server's history is not the one the copy was made from")
+
+// sameHistory checks that the cluster is still the one identified before and
+// that it has reached version. It asks for one small object, never a list.
+func (c *cluster) sameHistory(ctx context.Context, version string) error {
+	c.mu.RLock()
+	uid, rc := c.uid, c.config.REST
+	c.mu.RUnlock()
+	if _, err := strconv.ParseUint(version, 10, 64); err != nil {
+		return fmt.Errorf("%w: resourceVersion %q is no number", errOtherHistory, version)
+	}
+	if uid == addressIdentity(rc) {
+		return nil // this user may not ask; the newest object is still compared
+	}
+	ns, err := c.metadata().Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{ResourceVersion: version})
+	switch {
+	case err == nil && string(ns.UID) != uid:
+		return fmt.Errorf("%w: kube-system has UID %s, not %s", errOtherHistory, ns.UID, uid)
+	case err == nil:
+		return nil
+	case apierrors.IsTimeout(err) && apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge):
+		return fmt.Errorf("%w: the server has not reached resourceVersion %s", errOtherHistory, version)
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		return nil
+	default:
+		return fmt.Errorf("check the server's history: %w", err)
+	}
+}
+
+// report notes whether the API server answered. Every error counts but those
+// that are themselves an answer.
+func (c *cluster) report(err error) {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Code != http.StatusUnauthorized && status.Status().Code < 500 {
+		err = nil
+	}
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	c.mu.Lock()
+	changed := c.reached != (err == nil)
+	c.reached = err == nil
+	if changed {
+		c.since = time.Now()
+	}
+	c.err = err
+	c.mu.Unlock()
+	switch {
+	case changed && err == nil:
+		c.log.Info("API server answers")
+	case changed:
+		c.log.Warn("API server does not answer, trying on", "err", err)
+	}
+}
+
+func (c *cluster) status() ClusterStatus {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	s := ClusterStatus{Name: c.name, UID: c.uid, Version: c.version, Reachable: c.reached, Since: c.since}
+	if c.config.REST != nil {
+		s.Server = c.config.REST.Host
+		if u, err := url.Parse(s.Server); err == nil && u.Host != "" {
+			s.Server = u.Redacted()
+		}
+	}
+	if c.err != nil {
+		s.Err = c.err.Error()
+	}
+	return s
+}

@@ -1,0 +1,280 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options of a Factory. Every zero value is useful.
+type Options struct {
+	// Snapshots is where copies are saved and found again; nil: nowhere.
+	Snapshots Snapshots
+	// SnapshotsDisabled says why Snapshots is nil, for those who ask.
+	SnapshotsDisabled string
+	// SaveInterval is the time between commits; 1s if 0.
+	SaveInterval time.Duration
+	// Concurrency bounds how many resources sync or relist at once; 8 if 0.
+	Concurrency int
+	// VerifyInterval is the time between comparisons of a resource with the
+	// API server; 0 for none.
+	VerifyInterval time.Duration
+	// Log gets state changes; discarded if nil.
+	Log *slog.Logger
+}
+
+// Factory is the dynamic informer factory: it makes the running informers equal
+// the wanted set. Unlike client-go's, it stops and restarts one resource without
+// touching another (kubernetes#79610), and keeps one shared informer for each.
+//
+// It is safe for concurrent use. Informers start with Apply and stop with the
+// context of Run.
+type Factory struct {
+	options Options
+	log     *slog.Logger
+	syncs   chan struct{} // semaphore over syncs and relists
+	loads   chan struct{} // semaphore over snapshots being read
+
+	ctx    context.Context // of all informers; ended by Run
+	cancel context.CancelFunc
+	saver  saver
+
+	applying sync.Mutex // one Apply at a time; taken before mu
+	mu       sync.RWMutex
+	// guarded by mu
+	clusters  map[string]*cluster
+	informers map[Resource]*Informer
+	names     map[string]nameIndex // by cluster
+	running   sync.WaitGroup       // clusters; Add only under mu
+	stopped   bool
+}
+
+// NewFactory makes a factory with nothing to watch yet.
+func NewFactory(options Options) *Factory {
+	if options.SaveInterval <= 0 {
+		options.SaveInterval = time.Second
+	}
+	if options.Concurrency <= 0 {
+		options.Concurrency = 8
+	}
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
+	}
+	f := &Factory{
+		options:   options,
+		log:       options.Log,
+		syncs:     make(chan struct{}, options.Concurrency),
+		loads:     make(chan struct{}, runtime.GOMAXPROCS(0)),
+		clusters:  map[string]*cluster{},
+		informers: map[Resource]*Informer{},
+		names:     map[string]nameIndex{},
+	}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	return f
+}
+
+// Run saves snapshots until ctx ends, then stops all informers, saves what is
+// left, and returns when no goroutine of the factory remains. Snapshots may be
+// closed after it.
+func (f *Factory) Run(ctx context.Context) error {
+	f.saveLoop(ctx)
+	f.applying.Lock()
+	defer f.applying.Unlock()
+	f.mu.Lock()
+	f.stopped = true
+	f.mu.Unlock()
+	f.cancel()
+	informers := f.Informers()
+	for _, i := range informers {
+		<-i.done
+	}
+	f.running.Wait()
+	err := f.save()
+	for _, i := range informers {
+		i.stop()
+	}
+	return err
+}
+
+// errFactoryStopped is returned to those who come too late.
+var errFactoryStopped = errors.New("factory stopped")
+
+// Connect tells how a cluster is reached. Until then, and until the cluster
+// answered who it is, its resources are served from their snapshots.
+func (f *Factory) Connect(name string, config ClusterConfig) error {
+	c, err := f.cluster(name)
+	if err != nil {
+		return err
+	}
+	if err := c.connect(config); err != nil {
+		return fmt.Errorf("connect to cluster %s: %w", name, err)
+	}
+	return nil
+}
+
+// Unreachable notes why a cluster cannot be connected to yet: a kubeconfig that
+// is missing, for one.
+func (f *Factory) Unreachable(name string, err error) {
+	if c, cerr := f.cluster(name); cerr == nil {
+		c.report(err)
+	}
+}
+
+// cluster returns the named cluster, started if it is new.
+func (f *Factory) cluster(name string) (*cluster, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c, ok := f.clusters[name]; ok {
+		return c, nil
+	}
+	if f.stopped {
+		return nil, errFactoryStopped
+	}
+	c := newCluster(name, f.log)
+	f.clusters[name] = c
+	f.running.Go(func() { c.run(f.ctx) })
+	return c, nil
+}
+
+// Apply makes the informers of a cluster equal specs: it starts what is new,
+// stops what is not there any more, and restarts what cannot be changed in
+// place; all others go on undisturbed. It is idempotent.
+//
+// specs is everything known of the cluster, unwatched resources included. A
+// resource missing from it is gone: its objects are deleted, with events, and
+// its snapshot too.
+func (f *Factory) Apply(clusterName string, specs []Spec) error {
+	f.applying.Lock()
+	defer f.applying.Unlock()
+	c, err := f.cluster(clusterName)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	wanted := make(map[Resource]Spec, len(specs))
+	for _, spec := range specs {
+		if spec.Cluster != clusterName {
+			errs = append(errs, fmt.Errorf("apply %s: it is of another cluster than %q", spec.Resource, clusterName))
+			continue
+		}
+		if !spec.Namespaced {
+			spec.Namespaces = nil // a rule for many resources may name some
+		}
+		wanted[spec.Resource] = spec
+	}
+	var stopping sync.WaitGroup
+	for _, i := range f.of(clusterName) {
+		spec, ok := wanted[i.resource]
+		if ok {
+			kept, err := i.adopt(spec)
+			errs = append(errs, err)
+			if kept || err != nil {
+				delete(wanted, i.resource)
+				continue
+			}
+		}
+		stopping.Go(func() { f.retire(i, !ok) })
+	}
+	stopping.Wait()
+	for _, spec := range wanted {
+		f.add(newInformer(f, c, spec))
+	}
+	f.mu.Lock()
+	f.names[clusterName] = indexNames(f.ofLocked(clusterName))
+	f.mu.Unlock()
+	return errors.Join(errs...)
+}
+
+// retire stops an informer and forgets its snapshot. If its resource is gone
+// from the cluster, subscribers see its objects deleted first.
+func (f *Factory) retire(i *Informer, gone bool) {
+	i.cancel()
+	<-i.done
+	if s := i.Store(); s != nil {
+		if gone {
+			s.DeleteAll(s.Version())
+		}
+		s.Close()
+		if err := f.forget(i.resource); err != nil {
+			i.log.Warn("cannot delete the snapshot", "err", err)
+		}
+	}
+	i.log.Info("informer stopped", "gone", gone)
+	f.mu.Lock()
+	delete(f.informers, i.resource)
+	f.mu.Unlock()
+}
+
+func (f *Factory) add(i *Informer) {
+	f.mu.Lock()
+	f.informers[i.resource] = i
+	f.mu.Unlock()
+	i.start(f.ctx)
+}
+
+// Informer returns the informer of a resource.
+func (f *Factory) Informer(r Resource) (*Informer, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	i, ok := f.informers[r]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s", ErrUnknownResource, r)
+	}
+	return i, nil
+}
+
+// Informers are all informers, those of unwatched resources included, in the
+// order of Resource.Compare.
+func (f *Factory) Informers() []*Informer {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	out := make([]*Informer, 0, len(f.informers))
+	for _, i := range f.informers {
+		out = append(out, i)
+	}
+	slices.SortFunc(out, func(a, b *Informer) int { return a.resource.Compare(b.resource) })
+	return out
+}
+
+func (f *Factory) of(cluster string) []*Informer {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.ofLocked(cluster)
+}
+
+func (f *Factory) ofLocked(cluster string) []*Informer {
+	var out []*Informer
+	for r, i := range f.informers {
+		if r.Cluster == cluster {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// Clusters are all clusters, by name.
+func (f *Factory) Clusters() []ClusterStatus {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	out := make([]ClusterStatus, 0, len(f.clusters))
+	for _, c := range f.clusters {
+		out = append(out, c.status())
+	}
+	slices.SortFunc(out, func(a, b ClusterStatus) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// namespaceStore is the copy of a cluster's namespaces, nil if there is none.
+func (f *Factory) namespaceStore(cluster string) *Store {
+	i, err := f.Informer(Resource{Cluster: cluster, GVR: namespaces})
+	if err != nil || !i.Status().State.Readable() {
+		return nil
+	}
+	return i.Store()
+}

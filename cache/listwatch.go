@@ -1,0 +1,168 @@
+package cache
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+
+	"github.com/informerd/informerd/cache/rawjson"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+var _ toolscache.ListerWatcherWithContext = (*source)(nil)
+
+// errResume makes the Reflector turn from the streaming list to List, which
+// answers with the saved resourceVersion. It must look like none of the errors
+// the Reflector retries (refused, 429, 410, too large; reflector.go watchList).
+var errResume = errors.New("resume from the snapshot")
+
+// WatchWithContext is called by the Reflector: with sendInitialEvents for the
+// first sync and every relist, without after a list.
+func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	if opts.SendInitialEvents == nil || !*opts.SendInitialEvents {
+		return s.watch(ctx, opts), nil
+	}
+	if s.resume != "" {
+		return nil, errResume
+	}
+	if s.noStreaming {
+		return nil, errNoStreaming
+	}
+	w, err := s.watchList(ctx, opts)
+	if err != nil {
+		s.listErr = err
+		s.note(err)
+		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+			s.log.Info("the server knows no streaming lists, using plain ones", "err", err)
+			s.noStreaming = true
+		}
+	}
+	return w, err
+}
+
+var (
+	errNoStreaming = errors.New("the server knows no streaming lists")
+	errCut         = errors.New("streaming list was cut")
+)
+
+// Watch and List are the forms without a context of an older interface.
+func (s *source) Watch(opts metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), opts)
+}
+
+func (s *source) List(opts metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), opts)
+}
+
+// ListWithContext answers the Reflector's list: from the snapshot when the
+// source resumes, with a real LIST when the server knows no streaming lists,
+// and otherwise with the error of the streaming list that failed just before.
+func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	if s.resume != "" {
+		list := &itemList{}
+		list.ResourceVersion, s.resume = s.resume, ""
+		s.skipReplace = true
+		return list, nil
+	}
+	if !s.noStreaming {
+		return nil, cmp.Or(s.listErr, errCut)
+	}
+	if err := s.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer s.release()
+	s.update(func(h *health) { h.relisting = true })
+	list, err := s.list(ctx, opts)
+	if err != nil {
+		s.note(err)
+	}
+	return list, err
+}
+
+// list streams one page, decoding item by item.
+func (s *source) list(ctx context.Context, opts metav1.ListOptions) (*itemList, error) {
+	s.selectors(&opts)
+	body, err := s.rest.Get().AbsPath(s.path()).VersionedParams(&opts, scheme.ParameterCodec).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	out := &itemList{}
+	r := rawjson.NewListReader(body, maxObjectBytes)
+	for {
+		raw, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read list: %w", err)
+		}
+		obj, err := s.decode(raw)
+		if err != nil {
+			s.undecoded(err)
+			continue
+		}
+		out.Items = append(out.Items, &item{obj: obj, resourceVersion: obj.ResourceVersion()})
+	}
+	meta := r.Meta()
+	out.ResourceVersion, out.Continue, out.RemainingItemCount = meta.ResourceVersion, meta.Continue, meta.RemainingItemCount
+	return out, nil
+}
+
+func (s *source) path() string {
+	p := "/apis/" + s.spec.GVR.Group + "/" + s.spec.GVR.Version
+	if s.spec.GVR.Group == "" {
+		p = "/api/" + s.spec.GVR.Version
+	}
+	if s.namespace != "" {
+		p = path.Join(p, "namespaces", s.namespace)
+	}
+	return path.Join(p, s.spec.GVR.Resource)
+}
+
+// resourceClient is the dynamic client's endpoint of this source.
+func (s *source) resourceClient() dynamic.ResourceInterface {
+	return s.client.Resource(s.spec.GVR).Namespace(s.namespace)
+}
+
+func (s *source) selectors(opts *metav1.ListOptions) {
+	opts.LabelSelector, opts.FieldSelector = s.spec.LabelSelector, s.spec.FieldSelector
+}
+
+// acquire takes a place among the syncs that may run at once. Without it, all
+// resources would list at the same moment after a restart of the API server.
+func (s *source) acquire(ctx context.Context) error {
+	select {
+	case s.syncs <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *source) release() { <-s.syncs }
+
+// undecoded counts an object that the decoder refused.
+func (s *source) undecoded(err error) {
+	s.count.undecoded.Add(1)
+	s.log.Error("object refused, it is missing from the copy", "err", err)
+}
+
+// note records why the source is not up, and ends it when that is for good.
+func (s *source) note(err error) {
+	s.cluster.report(err)
+	if apierrors.IsForbidden(err) {
+		s.end(fmt.Errorf("%w: %w", errForbidden, err))
+	}
+	permanent := apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
+	s.update(func(h *health) { h.current, h.permanent, h.err = false, permanent, err })
+}

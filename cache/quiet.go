@@ -1,0 +1,22 @@
+package cache
+
+import (
+	"context"
+	"log/slog"
+)
+
+// quiet lowers every record to Debug. client-go's Reflector reports each failed
+// attempt as an error; informerd reports changes of state instead.
+type quiet struct{ slog.Handler }
+
+func (q quiet) Enabled(ctx context.Context, _ slog.Level) bool {
+	return q.Handler.Enabled(ctx, slog.LevelDebug)
+}
+
+func (q quiet) Handle(ctx context.Context, r slog.Record) error {
+	r.Level = slog.LevelDebug
+	return q.Handler.Handle(ctx, r)
+}
+
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
+func (q quiet) WithGroup(name string) slog.Handler       { return quiet{q.Handler.WithGroup(name)} }

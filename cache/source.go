@@ -1,0 +1,227 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// source is one watch of a resource: of all namespaces, or of a single one. It
+// runs a client-go Reflector whose ListerWatcher and store it is itself:
+//
+//   - the first "list" of a source that can resume is answered from the
+//     snapshot's resourceVersion, with no items and no request, so that the
+//     Reflector goes on to watch from there;
+//   - the watch it hands out (resumeWatch) outlives the connections under it,
+//     so that only an expired resourceVersion leads to a relist;
+//   - what the Reflector stores goes straight to the Store, in order, from the
+//     one goroutine of the Reflector.
+type source struct {
+	namespace string // "" for all
+	spec      Spec
+	store     *Store
+	cluster   *cluster
+	syncs     chan struct{} // semaphore over initial syncs and relists
+	count     *counters
+	changed   func()        // called after every change of health
+	relist    chan struct{} // capacity 1: ends the watch so that the Reflector relists
+	log       *slog.Logger
+
+	client dynamic.Interface
+	rest   rest.Interface
+
+	// resume is the version the first watch continues from; "" for none. Only
+	// the Reflector's goroutine touches it and the two fields below.
+	resume string
+	// skipReplace makes the sink ignore the empty answer to the first list.
+	skipReplace bool
+	// mending marks a relist demanded by verification: what it changes is counted.
+	mending bool
+	// listErr is what the failed streaming list said: List answers with it,
+	// since a plain LIST would cost the API server more and fare no better.
+	listErr error
+	// noStreaming is set once the server refused a streaming list as such.
+	noStreaming bool
+
+	end    context.CancelCauseFunc // ends the source
+	mu     sync.Mutex
+	health health // guarded by mu
+}
+
+// health is what one source knows of itself.
+type health struct {
+	synced    bool // the store holds this source's objects
+	proven    bool // was caught up at least once in this process
+	current   bool // is caught up, and nothing has failed since
+	relisting bool
+	forbidden bool      // the API server refuses list or watch
+	permanent bool      // the last error is none that passes by itself
+	contact   time.Time // last sign that the copy was current
+	err       error     // why it is not
+}
+
+// errForbidden ends a source: the API server refuses list or watch.
+var errForbidden = errors.New("forbidden")
+
+func (s *source) get() health {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.health
+}
+
+func (s *source) update(f func(*health)) {
+	s.mu.Lock()
+	f(&s.health)
+	s.mu.Unlock()
+	s.changed()
+}
+
+// run keeps the source going until ctx ends (nil), the API server forbids it
+// (errForbidden) or its history turns out to be another (errOtherHistory).
+func (s *source) run(ctx context.Context) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	s.end = end
+	client, restClient, err := s.cluster.rawClient(s.decode)
+	if err != nil {
+		return err
+	}
+	s.client, s.rest = client, restClient
+	if s.resume != "" {
+		s.update(func(h *health) { h.synced = true })
+		if err := s.checkHistory(ctx); err != nil {
+			return err
+		}
+	}
+	// The Reflector's own messages are about single attempts; the ones an
+	// operator needs are logged here, once per change.
+	ctx = klog.NewContext(ctx, logr.FromSlogHandler(quiet{s.log.Handler()}))
+	r := toolscache.NewReflectorWithOptions(s, &item{}, sink{s}, toolscache.ReflectorOptions{
+		Name:            s.spec.String(),
+		TypeDescription: s.spec.Kind,
+		Backoff:         &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 15 * time.Second},
+	})
+	r.RunWithContext(ctx)
+	if err := context.Cause(ctx); errors.Is(err, errForbidden) || errors.Is(err, errOtherHistory) {
+		return err
+	}
+	return nil
+}
+
+func (s *source) decode(raw []byte) (*Object, error) {
+	return s.store.Decode(raw, s.spec.GVR.GroupVersion().String(), s.spec.Kind)
+}
+
+// checkHistory retries until the server says whether resume is in its past.
+func (s *source) checkHistory(ctx context.Context) error {
+	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 8, Cap: 10 * time.Second}
+	for {
+		err := s.sameHistory(ctx, s.resume)
+		if err == nil || errors.Is(err, errOtherHistory) {
+			return err
+		}
+		s.cluster.report(err)
+		s.update(func(h *health) { h.current, h.err = false, err })
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(backoff.Step()):
+		}
+	}
+}
+
+// sameHistory compares the cluster's identity and the newest object held with
+// the server's: a server that holds that object in an older version was rolled
+// back, even if it has since passed our resourceVersion.
+func (s *source) sameHistory(ctx context.Context, version string) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if err := s.cluster.sameHistory(ctx, version); err != nil {
+		return err
+	}
+	newest := s.store.newest(s.namespace)
+	if newest == nil {
+		return nil
+	}
+	meta, err := s.cluster.metadata().Resource(s.spec.GVR).Namespace(newest.Namespace()).Get(ctx, newest.Name(), metav1.GetOptions{})
+	switch {
+	case err == nil:
+		if older(meta.ResourceVersion, newest.ResourceVersion()) {
+			return fmt.Errorf("%w: %s has resourceVersion %s there and %s here", errOtherHistory, newest.Key(), meta.ResourceVersion, newest.ResourceVersion())
+		}
+		return nil
+	case apierrors.IsNotFound(err):
+		return nil // deleted since
+	case apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err):
+		// Whoever may list but not get cannot have the snapshot checked, and
+		// one that cannot be checked is not resumed.
+		return fmt.Errorf("%w: get is not allowed, so the snapshot cannot be checked", errOtherHistory)
+	default:
+		return fmt.Errorf("check the newest object: %w", err)
+	}
+}
+
+// sink is the store the Reflector writes to.
+type sink struct{ *source }
+
+var (
+	_ toolscache.ReflectorStore         = sink{}
+	_ toolscache.ReflectorBookmarkStore = sink{}
+)
+
+func (s sink) Add(obj any) error    { return s.apply(Added, obj) }
+func (s sink) Update(obj any) error { return s.apply(Modified, obj) }
+func (s sink) Delete(obj any) error { return s.apply(Deleted, obj) }
+func (s sink) Resync() error        { return nil }
+
+// apply never returns an error: the Reflector would log it and go on, with the
+// object lost and the resourceVersion past it.
+func (s sink) apply(t EventType, obj any) error {
+	if it, ok := obj.(*item); ok && it.obj != nil {
+		s.store.Apply(s.namespace, t, it.obj)
+	}
+	return nil
+}
+
+func (s sink) Bookmark(version string) error {
+	s.store.Bookmark(s.namespace, version)
+	return nil
+}
+
+func (s sink) Replace(items []any, version string) error {
+	if s.skipReplace {
+		s.skipReplace = false
+		return nil
+	}
+	objs := make([]*Object, 0, len(items))
+	for _, i := range items {
+		if it, ok := i.(*item); ok && it.obj != nil {
+			objs = append(objs, it.obj)
+		}
+	}
+	stats := s.store.Replace(s.namespace, objs, version)
+	s.count.relists.Add(1)
+	if s.mending {
+		s.mending = false
+		s.count.mended.Add(uint64(stats.Added + stats.Modified + stats.Deleted))
+	}
+	now := time.Now()
+	s.update(func(h *health) {
+		h.synced, h.proven, h.current = true, true, true
+		h.relisting, h.forbidden, h.permanent = false, false, false
+		h.contact, h.err = now, nil
+	})
+	return nil
+}

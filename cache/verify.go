@@ -1,0 +1,176 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// verifyPage is the page size of a verifying list, of metadata only.
+	verifyPage = 500
+	// verifyGrace is how long a difference may last before it is one: the watch
+	// may just be about to deliver it.
+	verifyGrace = 10 * time.Second
+	// verifyDoubts bounds how many differences are looked into one by one;
+	// more than that is reason enough to relist.
+	verifyDoubts = 20
+)
+
+// verifyLoop is what an informer's resync is for here: not to tell every object
+// again, but to compare the copy with the server now and then. Nothing should
+// ever differ; if something does, it is counted, said and mended.
+func (i *Informer) verifyLoop(ctx context.Context) {
+	interval := i.factory.options.VerifyInterval
+	if interval <= 0 {
+		return
+	}
+	for sleep(ctx, wait.Jitter(interval, 0.2)) {
+		if i.Status().State != Live {
+			continue
+		}
+		if err := i.verify(ctx); err != nil && ctx.Err() == nil {
+			i.log.Warn("cannot verify the copy", "err", err)
+		}
+	}
+}
+
+// verify compares every source with the server and has those relisted that
+// differ.
+func (i *Informer) verify(ctx context.Context) error {
+	i.mu.Lock()
+	sources := i.sources
+	i.mu.Unlock()
+	for _, s := range sources {
+		if !s.get().current {
+			continue
+		}
+		differ, err := s.verify(ctx)
+		if err != nil {
+			return err
+		}
+		if differ != "" {
+			i.log.Error("the copy differs from the API server, relisting", "first", differ)
+			s.demandRelist()
+		}
+	}
+	i.mu.Lock()
+	i.verified = time.Now()
+	i.mu.Unlock()
+	return nil
+}
+
+// ref is one object as far as a comparison goes.
+type ref struct{ uid, version string }
+
+// verify names the first object that differs; "" if none does.
+func (s *source) verify(ctx context.Context) (differ string, err error) {
+	if err := s.acquire(ctx); err != nil {
+		return "", err
+	}
+	theirs, version, err := s.listRefs(ctx)
+	s.release()
+	if err != nil {
+		return "", err
+	}
+	wctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if err := s.store.WaitVersion(wctx, version); errors.Is(err, ErrTooNew) {
+		return "", nil // no bookmark came: nothing can be said this time
+	} else if err != nil {
+		return "", err
+	}
+	doubts := s.compare(theirs, version)
+	for n, key := range doubts {
+		if n == verifyDoubts {
+			return fmt.Sprintf("%d objects, %s among them", len(doubts), key), nil
+		}
+		if same, err := s.sameObject(ctx, key); err != nil {
+			return "", err
+		} else if !same {
+			return key.String(), nil
+		}
+	}
+	return "", nil
+}
+
+// listRefs lists identities only, as PartialObjectMetadata in protobuf, page by
+// page and at one version.
+func (s *source) listRefs(ctx context.Context) (refs map[Key]ref, version string, err error) {
+	refs = map[Key]ref{}
+	opts := metav1.ListOptions{Limit: verifyPage}
+	s.selectors(&opts)
+	for {
+		page, err := s.cluster.metadata().Resource(s.spec.GVR).Namespace(s.namespace).List(ctx, opts)
+		if err != nil {
+			return nil, "", fmt.Errorf("list metadata: %w", err)
+		}
+		for _, o := range page.Items {
+			if s.store.filter.match(o.Namespace) {
+				refs[Key{o.Namespace, o.Name}] = ref{string(o.UID), o.ResourceVersion}
+			}
+		}
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			return refs, page.ResourceVersion, nil
+		}
+	}
+}
+
+// compare lists the keys in which the store, having reached version, differs
+// from what the server held at version. What changed since is no difference.
+func (s *source) compare(theirs map[Key]ref, version string) []Key {
+	var doubts []Key
+	for _, o := range s.store.objectsOf(s.namespace) {
+		key := o.Key()
+		their, ok := theirs[key]
+		delete(theirs, key)
+		switch {
+		case newer(o.ResourceVersion(), version):
+		case !ok, their.uid != o.UID(), their.version != o.ResourceVersion():
+			doubts = append(doubts, key)
+		}
+	}
+	for key := range theirs {
+		doubts = append(doubts, key) // missing here, unless deleted since
+	}
+	return doubts
+}
+
+// sameObject compares one object with the server's, giving the watch some time
+// to deliver what it is about to.
+func (s *source) sameObject(ctx context.Context, key Key) (bool, error) {
+	client := s.cluster.metadata().Resource(s.spec.GVR).Namespace(key.Namespace)
+	deadline := time.Now().Add(verifyGrace)
+	for {
+		meta, err := client.Get(ctx, key.Name, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return false, fmt.Errorf("get %s: %w", key, err)
+		}
+		held, ok := s.store.Get(key)
+		switch {
+		case err != nil && !ok:
+			return true, nil
+		case err == nil && ok && held.UID() == string(meta.UID) && held.ResourceVersion() == meta.ResourceVersion:
+			return true, nil
+		case time.Now().After(deadline):
+			// An object the selectors do not match any more is not held.
+			return err == nil && !ok && (s.spec.LabelSelector != "" || s.spec.FieldSelector != ""), nil
+		}
+		if !sleep(ctx, 500*time.Millisecond) {
+			return false, ctx.Err()
+		}
+	}
+}
+
+// demandRelist makes the open watch end as if its version had expired.
+func (s *source) demandRelist() {
+	select {
+	case s.relist <- struct{}{}:
+	default:
+	}
+}
