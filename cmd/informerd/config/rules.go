@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/fields"
@@ -50,7 +52,7 @@ func (r *reader) rule(n *yaml.Node, path string, seen *[]placed) Rule {
 		"drop":          func(n *yaml.Node, path string) { rule.Drop = r.cuts(n, path, drop) },
 		"redact":        func(n *yaml.Node, path string) { rule.Redact = r.cuts(n, path, redact) },
 	})
-	r.indexable(indexes, rule)
+	r.compile(n, path, indexes, rule)
 	if !matched && n.Kind == yaml.MappingNode {
 		r.errorf(n, path, `needs match: the resources it is for, such as match: [pods] or match: ["*"]`)
 	}
@@ -187,12 +189,25 @@ func (r *reader) cuts(n *yaml.Node, path string, spec func(rawjson.Path) rawjson
 func drop(p rawjson.Path) rawjson.Spec   { return rawjson.Spec{Drop: []rawjson.Path{p}} }
 func redact(p rawjson.Path) rawjson.Spec { return rawjson.Spec{Redact: []rawjson.Path{p}} }
 
-// indexable reports the indexes of paths that the rule itself takes out.
-func (r *reader) indexable(indexes []indexed, rule Rule) {
+// compile checks what only shows when all paths of a rule are seen together:
+// indexes of what it takes out itself.
+func (r *reader) compile(n *yaml.Node, path string, indexes []indexed, rule Rule) {
+	before := len(r.errs)
 	for _, x := range indexes {
 		if err := CheckIndex(x.field, rule.Drop, rule.Redact); err != nil {
 			r.errorf(x.node, x.path, "%v", err)
 		}
+	}
+	if len(r.errs) > before {
+		return
+	}
+	all := rawjson.Spec{
+		Extract: parsed(slices.Sorted(maps.Values(rule.Indexes))),
+		Drop:    parsed(rule.Drop),
+		Redact:  parsed(rule.Redact),
+	}
+	if _, err := rawjson.Compile(all); err != nil {
+		r.errorf(n, path, "%v", err)
 	}
 }
 
@@ -216,4 +231,10 @@ func parsed(texts []string) []rawjson.Path {
 		}
 	}
 	return all
+}
+
+// CanonicalPath is the one way to write a field path, which equal paths share.
+func CanonicalPath(text string) (string, error) {
+	p, err := readPath(text)
+	return p.String(), err
 }

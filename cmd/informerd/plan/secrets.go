@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cmd/informerd/config"
+)
+
+var (
+	secrets = schema.GroupResource{Resource: "secrets"}
+	// secretPaths hold what makes a Secret secret.
+	secretPaths = []string{"data", "stringData"}
+)
+
+// lastApplied is where kubectl apply leaves a second copy of the whole object.
+const lastApplied = "metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"
+
+// taken is what is dropped and redacted of the resource gr, which rule decides
+// because of pattern.
+//
+// Secrets are redacted unless a rule that names them says otherwise; a rule that
+// meets them by a glob can only redact more. Where their data goes, the
+// annotation that repeats it goes too.
+func taken(rule config.Rule, pattern config.Pattern, gr schema.GroupResource) (drop, redact []string) {
+	drop, redact = rule.Drop, rule.Redact
+	if gr != secrets {
+		return drop, redact
+	}
+	if _, named := pattern.Literal(); !named || redact == nil {
+		redact = with(redact, secretPaths...)
+	}
+	if slices.ContainsFunc(slices.Concat(drop, redact), secret) {
+		drop = with(drop, lastApplied)
+	}
+	return drop, redact
+}
+
+// secret tells whether a path is data or stringData, or in them.
+func secret(path string) bool {
+	return slices.ContainsFunc(secretPaths, func(outer string) bool {
+		rest, ok := strings.CutPrefix(path, outer)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+// with is list and what of more it does not hold yet. It never modifies list.
+func with(list []string, more ...string) []string {
+	all := slices.Clone(list)
+	for _, m := range more {
+		if !slices.Contains(all, m) {
+			all = append(all, m)
+		}
+	}
+	return all
+}
