@@ -22,6 +22,10 @@ type serviceSpec struct {
 	} `json:"service"`
 }
 
+func (s serviceSpec) groupVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: s.Group, Version: s.Version}
+}
+
 // serviceName is the name an APIService must have to register gv.
 func serviceName(gv schema.GroupVersion) string { return gv.Version + "." + gv.Group }
 

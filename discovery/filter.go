@@ -59,6 +59,7 @@ type facts struct {
 	prev        Set
 	absentSince map[schema.GroupResource]time.Time // of prev, from the last look
 	now         time.Time
+	since       time.Time // of the first answer
 }
 
 // verdict is what facts amount to.
@@ -83,6 +84,7 @@ func judge(f facts) verdict {
 		},
 	}
 	j.read()
+	j.findLostServices()
 	for gr, c := range j.found {
 		if r, ok := j.choose(gr, c); ok {
 			j.kept[gr] = r
@@ -92,11 +94,17 @@ func judge(f facts) verdict {
 		j.carry(r)
 	}
 	j.dropDoubleEvents()
-	j.out.set = Set{Resources: j.resources(), ServerVersion: f.serverVersion}
+	j.out.set = Set{
+		Resources:     j.resources(),
+		Pending:       j.pending(),
+		Provisional:   !(f.crds.live && f.services.live) && f.now.Sub(f.since) < confirmAfter,
+		ServerVersion: f.serverVersion,
+	}
 	if len(j.failed) > 0 {
 		j.out.set.Failed = j.failed
 	}
-	j.out.lagging = len(j.out.absentSince) > 0 || j.crdsLag() || j.servicesLag()
+	j.out.lagging = len(j.out.absentSince) > 0 || len(j.out.set.Pending) > 0 || j.out.set.Provisional ||
+		j.deletionsLag() || j.servicesLag()
 	return j.out
 }
 
@@ -257,16 +265,10 @@ func (j *judging) gone(r Resource) bool {
 		}
 	}
 	if j.services.live && !j.gvs[gv] {
-		service, exists := j.services.rows[serviceName(gv)]
-		switch {
-		case !exists:
-			return true
-		case service.spec.Service != nil:
-			j.failed[gv] = errLostService
-			return false
-		default:
+		if _, exists := j.services.rows[serviceName(gv)]; exists {
 			return j.unconfirmed(r)
 		}
+		return true
 	}
 	return j.confirmed(r)
 }
@@ -331,34 +333,49 @@ func (j *judging) resources() []Resource {
 	})
 }
 
-// crdsLag tells whether discovery has not yet caught up with the CRDs: one is
-// established and not served, or served and deleted.
-func (j *judging) crdsLag() bool {
-	if !j.crds.live {
-		return false
-	}
-	for _, crd := range j.crds.rows {
-		if crd.ready && j.lacks(crd.spec) {
-			return true
+// findLostServices marks as failed what an APIService registers and discovery
+// leaves out.
+func (j *judging) findLostServices() {
+	for _, service := range j.services.rows {
+		gv := service.spec.groupVersion()
+		if j.services.live && service.spec.Service != nil && !j.gvs[gv] {
+			j.failed[gv] = errLostService
 		}
 	}
-	for gr, r := range j.kept {
-		if _, exists := j.crds.rows[crdName(gr)]; r.CRDUID != "" && !r.Stale && !exists {
-			return true
-		}
-	}
-	return false
 }
 
-func (j *judging) lacks(crd crdSpec) bool {
+// pending are the resources of established CRDs that discovery does not serve.
+func (j *judging) pending() []schema.GroupVersionResource {
+	var all []schema.GroupVersionResource
+	for _, crd := range j.crds.rows {
+		if j.crds.live && crd.ready {
+			all = append(all, j.lacking(crd.spec)...)
+		}
+	}
+	slices.SortFunc(all, func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) })
+	return all
+}
+
+func (j *judging) lacking(crd crdSpec) (all []schema.GroupVersionResource) {
 	gr := schema.GroupResource{Group: crd.Group, Resource: crd.Names.Plural}
 	for _, v := range crd.Versions {
-		gv := schema.GroupVersion{Group: crd.Group, Version: v.Name}
-		service := j.services.rows[serviceName(gv)]
-		if !v.Served || j.failed[gv] != nil || service.spec.Service != nil {
+		gvr := gr.WithVersion(v.Name)
+		service := j.services.rows[serviceName(gvr.GroupVersion())]
+		if !v.Served || j.failed[gvr.GroupVersion()] != nil || service.spec.Service != nil {
 			continue
 		}
 		if _, ok := j.found[gr].served[v.Name]; !ok {
+			all = append(all, gvr)
+		}
+	}
+	return all
+}
+
+// deletionsLag tells whether discovery still serves a resource whose CRD is
+// deleted.
+func (j *judging) deletionsLag() bool {
+	for gr, r := range j.kept {
+		if _, exists := j.crds.rows[crdName(gr)]; j.crds.live && r.CRDUID != "" && !r.Stale && !exists {
 			return true
 		}
 	}
@@ -369,7 +386,7 @@ func (j *judging) lacks(crd crdSpec) bool {
 // discovery: the aggregator asks it soon after it became available.
 func (j *judging) servicesLag() bool {
 	for _, service := range j.services.rows {
-		gv := schema.GroupVersion{Group: service.spec.Group, Version: service.spec.Version}
+		gv := service.spec.groupVersion()
 		if service.spec.Service != nil && service.ready && (!j.gvs[gv] || j.failed[gv] != nil) {
 			return true
 		}

@@ -263,7 +263,7 @@ func TestJudgeFields(t *testing.T) {
 	prev := Set{Resources: []Resource{{
 		GVR: schema.GroupVersionResource{Group: "g.io", Version: "v1", Resource: "as"}, Versions: []string{"v1", "v1beta1"},
 	}}}
-	v := judge(facts{answer: a, crds: selectable, serverVersion: "v1.36.3", prev: prev})
+	v := judge(facts{answer: a, crds: selectable, serverVersion: "v1.36.3", prev: prev, now: start})
 	want := Set{
 		Resources: []Resource{{
 			GVR:  schema.GroupVersionResource{Group: "g.io", Version: "v1", Resource: "as"},
@@ -302,8 +302,46 @@ func TestJudgeLag(t *testing.T) {
 			prev: judge(facts{answer: says("g.io/v1: a"), crds: crds(true, one)}).set}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			tt.now = start
 			if got := judge(tt.facts).lagging; got != tt.want {
 				t.Errorf("lagging = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// What the watches know of and discovery does not serve is unknown, not gone,
+// even if it was never served before: the API server may just be starting.
+func TestUnknown(t *testing.T) {
+	gvr := func(s string) schema.GroupVersionResource {
+		out, _ := schema.ParseResourceArg(s)
+		return *out
+	}
+	known := facts{
+		answer:   says("v1: pods", "s.io/v1!", "g.io/v1: as"),
+		crds:     crds(true, withCRD("g.io", "as", "u", 1, "v1"), withCRD("h.io", "bs", "u", 1, "v1")),
+		services: services(true, "v1", "g.io/v1", "h.io/v1", "s.io/v1!", "m.io/v1!"),
+	}
+	blind := facts{answer: says("v1: pods"), since: start, now: start}
+	later := blind
+	later.now = start.Add(confirmAfter)
+	for name, tt := range map[string]struct {
+		facts
+		gvr  string
+		want bool
+	}{
+		"CRD not served":             {known, "bs.v1.h.io", true},
+		"CRD's other version":        {known, "bs.v2.h.io", false},
+		"service not in discovery":   {known, "ms.v1.m.io", true},
+		"service stale":              {known, "ss.v1.s.io", true},
+		"nobody knows it":            {known, "xs.v1.x.io", false},
+		"first answer, no watches":   {blind, "xs.v1.x.io", true},
+		"second answer, no watches":  {later, "xs.v1.x.io", false},
+		"served resources are known": {known, "as.v1.g.io", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := judge(tt.facts).set.Unknown(gvr(tt.gvr)); got != tt.want {
+				t.Errorf("Unknown(%s) = %v, want %v", tt.gvr, got, tt.want)
 			}
 		})
 	}

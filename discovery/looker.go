@@ -21,6 +21,7 @@ type looker struct {
 	faults    int  // looks that failed in a row
 	lags      int  // looks in a row after which discovery still lagged
 	versionAt time.Time
+	since     time.Time // of the first answer
 }
 
 func (l *looker) run(ctx context.Context) {
@@ -94,6 +95,7 @@ func (l *looker) look(ctx context.Context) time.Duration {
 		pins:          l.currentPins(),
 		serverVersion: version,
 		now:           time.Now(),
+		since:         l.since,
 	}
 	if l.pending || l.differs(f) {
 		l.judge(f)
@@ -126,6 +128,9 @@ func (l *looker) failed(err error) time.Duration {
 }
 
 func (l *looker) succeeded() {
+	if l.since.IsZero() {
+		l.since = time.Now()
+	}
 	l.faults = 0
 	if old := l.setErr(nil); old != nil {
 		l.opts.Log.Info("discovery is back")
@@ -155,7 +160,7 @@ func (l *looker) awaitTables(ctx context.Context) bool {
 
 // differs tells whether judging f may give another verdict than last time.
 func (l *looker) differs(f facts) bool {
-	return !l.judged || len(l.verdict.absentSince) > 0 ||
+	return !l.judged || len(l.verdict.absentSince) > 0 || l.verdict.set.Provisional ||
 		f.crds.revision != l.last.crds.revision || f.services.revision != l.last.services.revision ||
 		f.serverVersion != l.last.serverVersion || !maps.Equal(f.pins, l.last.pins)
 }

@@ -67,6 +67,14 @@ type Set struct {
 	// one that never answered nothing is known, so a resource of it that is
 	// missing here is unknown, not gone: see Unknown.
 	Failed map[schema.GroupVersion]error
+	// Pending are resources whose CRD is established and that discovery does
+	// not serve, for now. They occur for a moment after a CRD was created, and
+	// while an API server starts.
+	Pending []schema.GroupVersionResource
+	// Provisional is true for the first Sets where no watch on CRDs and
+	// APIServices could tell whether the first answer was complete. A Set that
+	// is not follows soon.
+	Provisional bool
 	// ServerVersion is the API server's gitVersion, "" if it does not tell.
 	ServerVersion string
 }
@@ -82,17 +90,18 @@ func (s Set) Get(gr schema.GroupResource) (Resource, bool) {
 	return s.Resources[i], true
 }
 
-// Unknown tells whether gvr may be served although Resources does not say so:
-// its group version did not answer. Such a resource must not be taken for gone.
+// Unknown tells whether gvr may be served although Resources does not say so.
+// Such a resource must not be taken for gone, nor its snapshot be dropped.
 func (s Set) Unknown(gvr schema.GroupVersionResource) bool {
 	_, failed := s.Failed[gvr.GroupVersion()]
-	return failed
+	return failed || s.Provisional || slices.Contains(s.Pending, gvr)
 }
 
 // Equal tells whether both say the same. Which group versions failed counts,
 // the wording of their errors does not.
 func (s Set) Equal(o Set) bool {
-	return s.ServerVersion == o.ServerVersion &&
+	return s.ServerVersion == o.ServerVersion && s.Provisional == o.Provisional &&
+		slices.Equal(s.Pending, o.Pending) &&
 		maps.EqualFunc(s.Failed, o.Failed, func(error, error) bool { return true }) &&
 		slices.EqualFunc(s.Resources, o.Resources, func(a, b Resource) bool { return reflect.DeepEqual(a, b) })
 }
