@@ -139,14 +139,11 @@ func (d *Document) value(n *node, i, depth int) int {
 	case '{', '[':
 		return d.container(n, i, depth)
 	case '"':
-		end := skipString(d.src, i+1)
+		end, plain := skipText(d.src, i+1)
 		if end < 0 || n.redact {
 			return d.blank(n, i, end)
 		}
-		if n.role != roleNone || len(n.extract) > 0 {
-			return d.found(n, String, d.text(d.src[i+1:end-1]), end)
-		}
-		return end
+		return d.found(n, String, d.text(d.src[i+1:end-1], plain), end)
 	default:
 		end := skipValue(d.src, i, depth)
 		if end < 0 || n.redact {
@@ -174,9 +171,10 @@ func (d *Document) blank(n *node, i, end int) int {
 	return end
 }
 
-// text returns what the body of a valid string stands for.
-func (d *Document) text(raw []byte) []byte {
-	if plainText(raw) {
+// text returns what the body of a valid string stands for; plain if that is
+// known to be the body itself.
+func (d *Document) text(raw []byte, plain bool) []byte {
+	if plain || plainText(raw) {
 		return raw
 	}
 	at := len(d.arena)
@@ -351,11 +349,11 @@ func (d *Document) key(m *members, i int) (f, value int) {
 	if i >= len(d.src) || d.src[i] != '"' {
 		return -1, fail(badSyntax, i)
 	}
-	end := skipString(d.src, i+1)
+	end, plain := skipText(d.src, i+1)
 	if end < 0 {
 		return -1, end
 	}
-	m.name = d.text(d.src[i+1 : end-1])
+	m.name = d.text(d.src[i+1:end-1], plain)
 	return m.n.find(m.name), skipColon(d.src, end)
 }
 
@@ -433,7 +431,7 @@ func (d *Document) markLast(n *node, i, depth int) int {
 			return i
 		}
 		arena := len(d.arena)
-		f := n.find(d.text(d.src[key+1 : i-1]))
+		f := n.find(d.text(d.src[key+1:i-1], false))
 		d.arena = d.arena[:arena]
 		if f >= 0 {
 			d.last[base+f] = key
@@ -472,7 +470,7 @@ func (d *Document) label(key []byte, value, end int) {
 	var text []byte
 	switch d.src[value] {
 	case '"':
-		text = d.text(d.src[value+1 : end-1])
+		text = d.text(d.src[value+1:end-1], false)
 	case 'n':
 		text = d.src[value:value]
 	}
@@ -537,7 +535,7 @@ func (d *Document) allStrings(i, end int) bool {
 	for i = skipSpace(d.src, i+1); i < end-1; {
 		key := i
 		i = skipString(d.src, i+1)
-		name := d.text(d.src[key+1 : i-1])
+		name := d.text(d.src[key+1:i-1], false)
 		i = skipColon(d.src, i)
 		value := i
 		i = skipValue(d.src, i, 0)

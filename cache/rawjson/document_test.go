@@ -27,7 +27,7 @@ func compile(t testing.TB, s Spec) *Program {
 func TestAppendJSON(t *testing.T) {
 	secret := Spec{
 		Redact: paths(t, "data", "stringData"),
-		Drop:   paths(t, "metadata.managedFields", "metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"),
+		Drop:   paths(t, "metadata.managedFields"),
 	}
 	for name, tc := range map[string]struct {
 		spec     Spec

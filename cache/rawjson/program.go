@@ -1,6 +1,9 @@
 package rawjson
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Spec says what to take from objects and what to leave out of their stored
 // form.
@@ -12,9 +15,13 @@ type Spec struct {
 	Drop []Path
 	// Redact lists places whose content is blanked: of an object the keys
 	// stay and each value becomes "", of an array each element becomes "", and
-	// anything else becomes "".
+	// anything else becomes "". With any of these, LastApplied is dropped too:
+	// it repeats the whole object as one string.
 	Redact []Path
 }
+
+// LastApplied is the annotation in which kubectl apply keeps the whole object.
+var LastApplied = mustPath("metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']")
 
 // Program is a compiled Spec. It is immutable and safe for concurrent use.
 type Program struct {
@@ -62,6 +69,9 @@ var bookmarkPaths = []struct {
 // identity, labels and owners, and to extract what is dropped or redacted: such
 // a value would leak, or be gone after a restart.
 func Compile(spec Spec) (*Program, error) {
+	if len(spec.Redact) > 0 {
+		spec.Drop = append(slices.Clone(spec.Drop), LastApplied)
+	}
 	root := &branch{}
 	for _, p := range identityPaths {
 		root.at(mustPath(p.path).steps()).role = p.role

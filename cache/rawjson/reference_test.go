@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -105,7 +106,11 @@ func refStored(m map[string]any, s Spec, apiVersion, kind string) {
 			}
 		}
 	}
-	for _, p := range s.Drop {
+	drop := s.Drop
+	if len(s.Redact) > 0 {
+		drop = append(slices.Clone(drop), LastApplied)
+	}
+	for _, p := range drop {
 		refDrop(m, p.steps())
 	}
 	for _, p := range s.Redact {

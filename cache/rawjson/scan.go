@@ -26,28 +26,51 @@ func stringStops(w uint64) uint64 {
 
 // skipString returns the index after the string whose opening quote is before i.
 func skipString(src []byte, i int) int {
-	for {
-		for i+8 <= len(src) {
+	for i >= 0 {
+		if i+8 <= len(src) {
 			m := stringStops(binary.LittleEndian.Uint64(src[i:]))
-			if m != 0 {
-				i += bits.TrailingZeros64(m) >> 3
-				break
+			if m == 0 {
+				i += 8
+				continue
 			}
-			i += 8
-		}
-		for i < len(src) && !stopsString(src[i]) {
-			i++
-		}
-		if i >= len(src) {
-			return fail(badSyntax, i)
+			i += bits.TrailingZeros64(m) >> 3
+		} else {
+			for i < len(src) && !stopsString(src[i]) {
+				i++
+			}
+			if i >= len(src) {
+				return fail(badSyntax, i)
+			}
 		}
 		if src[i] == '"' {
 			return i + 1
 		}
-		if i = skipEscape(src, i); i < 0 {
-			return i
-		}
+		i = skipEscape(src, i)
 	}
+	return i
+}
+
+// skipText is skipString that also reports whether the string is surely its own
+// text: ASCII without escapes.
+func skipText(src []byte, i int) (end int, plain bool) {
+	start := i
+	var seen uint64
+	for i+8 <= len(src) {
+		w := binary.LittleEndian.Uint64(src[i:])
+		m := stringStops(w)
+		if m == 0 {
+			seen |= w
+			i += 8
+			continue
+		}
+		seen |= w & (m&-m - 1)
+		i += bits.TrailingZeros64(m) >> 3
+		if src[i] == '"' {
+			return i + 1, seen&highs == 0
+		}
+		break
+	}
+	return skipString(src, start), false
 }
 
 func stopsString(c byte) bool { return c == '"' || c == '\\' || c < ' ' }
