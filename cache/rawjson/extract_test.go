@@ -28,7 +28,7 @@ func checkEach(t *testing.T, list string, src []byte) {
 }
 
 func TestExtractRandom(t *testing.T) {
-	for seed := range uint64(10000) {
+	for seed := range uint64(3000) {
 		checkEach(t, fuzzPaths[seed%uint64(len(fuzzPaths))], generate(seed))
 	}
 	for _, src := range hardObjects {

@@ -74,7 +74,7 @@ func checkProjection(t *testing.T, list string, src []byte) {
 }
 
 func TestProjectionRandom(t *testing.T) {
-	for seed := range uint64(10000) {
+	for seed := range uint64(3000) {
 		checkProjection(t, fuzzPaths[seed%uint64(len(fuzzPaths))], generate(seed))
 	}
 	for _, src := range hardObjects {

@@ -4,7 +4,7 @@ import "fmt"
 
 // maxNodes bounds a compiled set of paths: [*] and [0] at the same place must
 // be multiplied out.
-const maxNodes = 1 << 16
+const maxNodes = 1 << 14
 
 // node is one place in an object that some path leads to or through. Nodes are
 // immutable after compilation.
