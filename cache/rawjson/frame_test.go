@@ -90,7 +90,7 @@ func checkFrames(t *testing.T, src []byte, seed uint64) {
 }
 
 var hardStreams = []string{
-	``, ` `, `{}`, `{}{}`, "{}\n{}\n", ` {"a":"}\"{"}  [1,[2]]"x\"" 12 null`, `{"a":[}]}`, `{`, `{"a`, `{"a\`, `"`, `}`, `]`, `{}}`, `{} x`, `1`, `tru`, `{}00`, `-`,
+	``, ` `, `{}`, `{}{}`, "{}\n{}\n", ` {"a":"}\"{"}  [1,[2]]"x\"" 12 null`, `{"a":[}]}`, `{`, `{"a`, `{"a\`, `"`, `}`, `]`, `{}}`, `{} x`, `1`, `tru`, `{}00`, `-`, `1e999`,
 	`{"a":"` + strings.Repeat(`\\`, 100) + `"}{}`, `{"a":"` + strings.Repeat(`\"`, 99) + `"}{}`, strings.Repeat("[", 200) + strings.Repeat("]", 200),
 	strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70) + "{}",
 }

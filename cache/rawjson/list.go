@@ -76,10 +76,7 @@ func (l *ListReader) Meta() ListMeta { return l.meta }
 
 func (l *ListReader) next() ([]byte, error) {
 	for {
-		c, err := l.s.space()
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
+		c, err := l.due()
 		if err != nil {
 			return nil, err
 		}
@@ -95,11 +92,8 @@ func (l *ListReader) next() ([]byte, error) {
 				l.s.pass()
 				return nil, l.finish()
 			}
-			if l.where == afterMember {
-				if c != ',' {
-					return nil, l.s.unexpected()
-				}
-				l.s.pass()
+			if err := l.comma(c, l.where == afterMember); err != nil {
+				return nil, err
 			}
 			if err := l.member(); err != nil {
 				return nil, err
@@ -110,14 +104,8 @@ func (l *ListReader) next() ([]byte, error) {
 				l.where = afterMember
 				continue
 			}
-			if l.where == afterItem {
-				if c != ',' {
-					return nil, l.s.unexpected()
-				}
-				l.s.pass()
-				if _, err := l.due(); err != nil {
-					return nil, err
-				}
+			if err := l.comma(c, l.where == afterItem); err != nil {
+				return nil, err
 			}
 			l.where = afterItem
 			return l.inside(l.s.value())
@@ -125,13 +113,26 @@ func (l *ListReader) next() ([]byte, error) {
 	}
 }
 
-// due returns the next byte, which must come.
+// due passes white space and returns the byte after it, which must come.
 func (l *ListReader) due() (byte, error) {
 	c, err := l.s.space()
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
 	return c, err
+}
+
+// comma passes the comma, where one is wanted, and what white space follows.
+func (l *ListReader) comma(c byte, wanted bool) error {
+	if !wanted {
+		return nil
+	}
+	if c != ',' {
+		return l.s.unexpected()
+	}
+	l.s.pass()
+	_, err := l.due()
+	return err
 }
 
 // inside is for values that something must follow.

@@ -122,7 +122,7 @@ func (s *stream) value() ([]byte, error) {
 			}
 		}
 		v := s.buf[s.start : s.start+n : s.start+n]
-		if b.mode == inWord && skipValue(v, 0, 0) != n {
+		if b.mode == inWord && !isWord(v) {
 			return nil, s.unexpected()
 		}
 		s.start += n
@@ -131,14 +131,21 @@ func (s *stream) value() ([]byte, error) {
 	}
 }
 
+// isWord reports whether b is a number, true, false or null. How large numbers
+// are is for whoever reads them.
+func isWord(b []byte) bool {
+	end := skipValue(b, 0, 0)
+	return end == len(b) || failedFor(end, badNumber)
+}
+
 // cutOff reports whether b is the beginning of a number or word.
 func cutOff(b []byte) bool {
 	end := skipValue(b, 0, 0)
 	if end >= 0 {
 		return false
 	}
-	_, at := failure(end)
-	return at >= len(b)
+	why, at := failure(end)
+	return why == badSyntax && at >= len(b)
 }
 
 func (s *stream) unexpected() error {
