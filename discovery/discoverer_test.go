@@ -135,7 +135,9 @@ func TestDiscover(t *testing.T) {
 	if sets := r.reported(); len(sets) != 1 {
 		t.Errorf("reported %d Sets, want 1: %q", len(sets), sets)
 	}
-	if got := f.headers["/apis"].Get("User-Agent"); got != "informerd-test" {
+	var headers http.Header
+	f.edit(func(f *fakeAPI) { headers = f.headers["/apis"] })
+	if got := headers.Get("User-Agent"); got != "informerd-test" {
 		t.Errorf("User-Agent = %q", got)
 	}
 	if err := r.Run(context.Background()); !errors.Is(err, ErrRan) {
@@ -358,8 +360,8 @@ func TestWatchCut(t *testing.T) {
 	f.crds.cut()
 	f.crds.setCRD("g.io", "as", "uid-1", 3, "v1")
 	eventually(t, "generation 3", generation(3))
-	if f.crds.lists != 0 {
-		t.Errorf("sent %d LISTs, want none", f.crds.lists)
+	if n := r.Stats().Lists; n != 0 {
+		t.Errorf("sent %d LISTs, want none", n)
 	}
 }
 

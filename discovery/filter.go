@@ -12,11 +12,11 @@ import (
 
 const (
 	// confirmAfter is how long a resource must be absent from discovery before
-	// it counts as gone, unless a watch confirms it at once: an API server
-	// that is just starting may answer before it knows all it serves.
+	// it counts as gone, unless a watch confirms it at once.
 	confirmAfter = 2 * time.Second
-	// confirmBlindAfter is the same while the watch that could confirm it, and
-	// once did, is down.
+	// confirmBlindAfter is the same while CRDs or APIServices cannot be
+	// watched: an API server that is just starting answers before it knows of
+	// its CRDs, and nothing else would tell.
 	confirmBlindAfter = 30 * time.Second
 )
 
@@ -62,6 +62,9 @@ type facts struct {
 	since       time.Time // of the first answer
 }
 
+// blind tells whether there is only discovery to rely on.
+func (f facts) blind() bool { return !f.crds.live || !f.services.live }
+
 // verdict is what facts amount to.
 type verdict struct {
 	set         Set
@@ -97,14 +100,14 @@ func judge(f facts) verdict {
 	j.out.set = Set{
 		Resources:     j.resources(),
 		Pending:       j.pending(),
-		Provisional:   !(f.crds.live && f.services.live) && f.now.Sub(f.since) < confirmAfter,
+		Provisional:   j.provisional(),
 		ServerVersion: f.serverVersion,
 	}
 	if len(j.failed) > 0 {
 		j.out.set.Failed = j.failed
 	}
-	j.out.lagging = len(j.out.absentSince) > 0 || len(j.out.set.Pending) > 0 || j.out.set.Provisional ||
-		j.deletionsLag() || j.servicesLag()
+	j.out.lagging = len(j.out.absentSince) > 0 || j.out.set.Provisional ||
+		f.crds.live && len(j.out.set.Pending) > 0 || j.deletionsLag() || j.servicesLag()
 	return j.out
 }
 
@@ -297,7 +300,7 @@ func (j *judging) unconfirmed(r Resource) bool {
 // confirmed tells whether r has been absent for long enough.
 func (j *judging) confirmed(r Resource) bool {
 	wait := confirmAfter
-	if j.crds.known && !j.crds.live || j.services.known && !j.services.live {
+	if j.blind() {
 		wait = confirmBlindAfter
 	}
 	since, ok := j.absentSince[r.GroupResource()]
@@ -338,17 +341,24 @@ func (j *judging) resources() []Resource {
 func (j *judging) findLostServices() {
 	for _, service := range j.services.rows {
 		gv := service.spec.groupVersion()
-		if j.services.live && service.spec.Service != nil && !j.gvs[gv] {
+		if service.spec.Service != nil && !j.gvs[gv] {
 			j.failed[gv] = errLostService
 		}
 	}
+}
+
+// provisional tells whether the answer may lack what was never heard of, and
+// nothing but time will tell.
+func (j *judging) provisional() bool {
+	complete := len(j.prev.Resources) > 0 && !j.prev.Provisional
+	return j.blind() && !complete && j.now.Sub(j.since) < confirmBlindAfter
 }
 
 // pending are the resources of established CRDs that discovery does not serve.
 func (j *judging) pending() []schema.GroupVersionResource {
 	var all []schema.GroupVersionResource
 	for _, crd := range j.crds.rows {
-		if j.crds.live && crd.ready {
+		if crd.ready {
 			all = append(all, j.lacking(crd.spec)...)
 		}
 	}

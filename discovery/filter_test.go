@@ -190,10 +190,22 @@ func TestJudge(t *testing.T) {
 			{facts{answer: says("g.io/v2: a", "g.io/v1: a")}, "a.v2.g.io@"},
 		},
 		"absent is not gone at once": {
+			{facts{answer: says("apps/v1: a b"), crds: crds(true), services: services(true, "apps/v1")}, "a.v1.apps b.v1.apps"},
+			{facts{answer: says("apps/v1: a"), crds: crds(true), services: services(true, "apps/v1"), now: start}, "a.v1.apps b.v1.apps~"},
+			{facts{answer: says("apps/v1: a"), crds: crds(true), services: services(true, "apps/v1"), now: start.Add(confirmAfter - 1)}, "a.v1.apps b.v1.apps~"},
+			{facts{answer: says("apps/v1: a"), crds: crds(true), services: services(true, "apps/v1"), now: start.Add(confirmAfter)}, "a.v1.apps"},
+		},
+		"absent while its local APIService exists": {
+			{facts{answer: says("v1: pods", "apps/v1: a"), crds: crds(true), services: services(true, "v1", "apps/v1")}, "pods.v1 a.v1.apps"},
+			{facts{answer: says("v1: pods"), crds: crds(true), services: services(true, "v1", "apps/v1"), now: start}, "pods.v1 a.v1.apps~"},
+			{facts{answer: says("v1: pods"), crds: crds(true), services: services(true, "v1", "apps/v1"), now: start.Add(time.Hour)}, "pods.v1 a.v1.apps~"},
+			{facts{answer: says("v1: pods"), crds: crds(true), services: services(true, "v1"), now: start.Add(time.Hour)}, "pods.v1"},
+		},
+		"absent with nobody else to ask": {
 			{facts{answer: says("v1: pods", "apps/v1: deployments")}, "pods.v1 deployments.v1.apps"},
 			{facts{answer: says("v1: pods"), now: start}, "pods.v1 deployments.v1.apps~"},
-			{facts{answer: says("v1: pods"), now: start.Add(confirmAfter - 1)}, "pods.v1 deployments.v1.apps~"},
-			{facts{answer: says("v1: pods"), now: start.Add(confirmAfter)}, "pods.v1"},
+			{facts{answer: says("v1: pods"), now: start.Add(confirmBlindAfter - 1)}, "pods.v1 deployments.v1.apps~"},
+			{facts{answer: says("v1: pods"), now: start.Add(confirmBlindAfter)}, "pods.v1"},
 		},
 		"absent for a moment": {
 			{facts{answer: says("v1: pods", "apps/v1: deployments")}, "pods.v1 deployments.v1.apps"},
@@ -324,20 +336,25 @@ func TestUnknown(t *testing.T) {
 	}
 	blind := facts{answer: says("v1: pods"), since: start, now: start}
 	later := blind
-	later.now = start.Add(confirmAfter)
+	later.now = start.Add(confirmBlindAfter)
+	down := known
+	down.crds.live, down.services.live, down.prev = false, false, Set{Resources: []Resource{{}}}
 	for name, tt := range map[string]struct {
 		facts
 		gvr  string
 		want bool
 	}{
-		"CRD not served":             {known, "bs.v1.h.io", true},
-		"CRD's other version":        {known, "bs.v2.h.io", false},
-		"service not in discovery":   {known, "ms.v1.m.io", true},
-		"service stale":              {known, "ss.v1.s.io", true},
-		"nobody knows it":            {known, "xs.v1.x.io", false},
-		"first answer, no watches":   {blind, "xs.v1.x.io", true},
-		"second answer, no watches":  {later, "xs.v1.x.io", false},
-		"served resources are known": {known, "as.v1.g.io", false},
+		"CRD not served, watch down":        {down, "bs.v1.h.io", true},
+		"service not there, watch down":     {down, "ms.v1.m.io", true},
+		"nobody knows it, watches now down": {down, "xs.v1.x.io", false},
+		"CRD not served":                    {known, "bs.v1.h.io", true},
+		"CRD's other version":               {known, "bs.v2.h.io", false},
+		"service not in discovery":          {known, "ms.v1.m.io", true},
+		"service stale":                     {known, "ss.v1.s.io", true},
+		"nobody knows it":                   {known, "xs.v1.x.io", false},
+		"first answer, no watches":          {blind, "xs.v1.x.io", true},
+		"second answer, no watches":         {later, "xs.v1.x.io", false},
+		"served resources are known":        {known, "as.v1.g.io", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := judge(tt.facts).set.Unknown(gvr(tt.gvr)); got != tt.want {

@@ -110,7 +110,7 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// A resource that discovery leaves out for less than confirmAfter stays, with
+// A resource that discovery leaves out for a while stays, with
 // nobody but discovery to ask; one that stays away goes.
 func TestAbsence(t *testing.T) {
 	f := restricted("v1: pods", "apps/v1: deployments")
@@ -124,14 +124,14 @@ func TestAbsence(t *testing.T) {
 		time.Sleep(time.Minute)
 		f.says("v1: pods")
 		d.Trigger()
-		time.Sleep(time.Second)
+		time.Sleep(confirmBlindAfter / 2)
 		has("pods.v1 deployments.v1.apps~")
 		f.says("v1: pods", "apps/v1: deployments")
 		d.Trigger()
 		time.Sleep(time.Minute)
 		has("pods.v1 deployments.v1.apps")
 		f.says("v1: pods")
-		time.Sleep(15 * time.Second)
+		time.Sleep(time.Minute)
 		has("pods.v1")
 	})
 }

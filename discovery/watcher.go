@@ -369,9 +369,10 @@ func (w *watcher[S]) update(edit func(map[string]row[S])) {
 	w.set(func(t *table[S]) { t.rows = rows })
 }
 
+// replace takes over all rows at once, and notes that they are current.
 func (w *watcher[S]) replace(rows map[string]row[S]) {
-	if old := w.current(); !old.known || !reflect.DeepEqual(old.rows, rows) {
-		w.set(func(t *table[S]) { t.rows, t.known = rows, true })
+	if old := w.current(); !old.known || !old.live || !reflect.DeepEqual(old.rows, rows) {
+		w.set(func(t *table[S]) { t.rows, t.known, t.live = rows, true, true })
 	}
 	w.setAnswered()
 }
