@@ -66,6 +66,9 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	opts.Dir = dir
+	if opts.StartTimeout == 0 {
+		opts.StartTimeout = time.Minute
+	}
 	if err := opts.validate(); err != nil {
 		return err
 	}
@@ -209,6 +212,11 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	if err := c.startAll(ctx, controllerManager, scheduler, kwok); err != nil {
 		return err
+	}
+	if c.runs(controllerManager) {
+		if err := c.awaitServiceAccounts(ctx, config); err != nil {
+			return err
+		}
 	}
 	if c.opts.Nodes > 0 {
 		err := c.stage(fmt.Sprintf("%d nodes", c.opts.Nodes), func() error {

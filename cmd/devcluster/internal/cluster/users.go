@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -69,6 +70,30 @@ func createUsers(ctx context.Context, config *rest.Config) error {
 		WithRoleRef(rbacac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(noSecrets))
 	if _, err := client.RbacV1().ClusterRoleBindings().Apply(ctx, clusterBinding, apply); err != nil {
 		return fmt.Errorf("create users: %w", err)
+	}
+	return nil
+}
+
+// awaitServiceAccounts waits for the controller that makes it possible to
+// create pods in the namespaces that every cluster has.
+func (c *Cluster) awaitServiceAccounts(ctx context.Context, config *rest.Config) error {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.opts.StartTimeout)
+	defer cancel()
+	for _, namespace := range []string{metav1.NamespaceDefault, TenantNamespace} {
+		for {
+			_, err := client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				return fmt.Errorf("wait for service account default in %s: %w", namespace, err)
+			}
+			sleep(ctx, 50*time.Millisecond)
+		}
 	}
 	return nil
 }
