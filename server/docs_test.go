@@ -1,0 +1,49 @@
+package server
+
+import (
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+)
+
+func TestRoutesAndParametersAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := string(text)
+	w := newWorld(t)
+	var walked, documented []string
+	err = chi.Walk(w.Handler().(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		if method == "GET" {
+			walked = append(walked, route)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	section, _, _ := strings.Cut(doc[strings.Index(doc, "## Routes"):], "## Parameters")
+	for line := range strings.Lines(section) {
+		if rest, ok := strings.CutPrefix(line, "| `"); ok {
+			route, _, _ := strings.Cut(rest, "`")
+			documented = append(documented, route)
+		}
+	}
+	slices.Sort(walked)
+	slices.Sort(documented)
+	if !slices.Equal(walked, documented) {
+		t.Errorf("routes:     %v\ndocumented: %v", walked, documented)
+	}
+	for route, parameters := range w.parameters {
+		for _, p := range parameters {
+			if !strings.Contains(doc, "\n| `"+p+"` |") {
+				t.Errorf("docs/api.md does not describe parameter %s of %s", p, route)
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// setFreshness says in headers what an answer is worth: the state of its
+// resource, the version it shows and the seconds since the API server last
+// proved it current. Unless the resource is live it also says so in the words
+// of RFC 7234: Age and Warning 110.
+func setFreshness(h http.Header, status cache.Status, version string) {
+	h.Set("Informerd-State", string(status.State))
+	if version != "" {
+		h.Set("Informerd-Resource-Version", version)
+	}
+	age, known := ageOf(status)
+	if known {
+		h.Set("Informerd-Age", strconv.FormatFloat(age.Seconds(), 'f', 3, 64))
+	}
+	if status.State == cache.Live {
+		return
+	}
+	if known {
+		h.Set("Age", strconv.Itoa(int(age.Seconds())))
+	}
+	h.Set("Warning", `110 informerd `+quote(notLive(status)))
+}
+
+func notLive(status cache.Status) string {
+	text := fmt.Sprintf("%s is %s", status.Spec.Name(), status.State)
+	if status.Reason != "" {
+		text += ": " + status.Reason
+	}
+	return text
+}
+
+// ageOf is the time since the copy was last proven current. Of a copy loaded
+// from a snapshot that is when it was saved.
+func ageOf(status cache.Status) (time.Duration, bool) {
+	contact := status.Contact
+	if contact.IsZero() {
+		contact = status.SnapshotAt
+	}
+	if contact.IsZero() {
+		return 0, false
+	}
+	return max(0, time.Since(contact)), true
+}
+
+// quote makes an HTTP quoted-string: printable ASCII, backslash and quote
+// escaped.
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range s {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(c)
+		case c < ' ' || c > '~':
+			b.WriteByte(' ')
+		default:
+			b.WriteRune(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,280 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeResource is a real Store under a state the test chooses.
+type fakeResource struct {
+	spec  cache.Spec
+	store *cache.Store
+
+	mu     sync.Mutex // guards status
+	status cache.Status
+}
+
+func (f *fakeResource) Spec() cache.Spec    { return f.spec }
+func (f *fakeResource) Store() *cache.Store { return f.store }
+
+func (f *fakeResource) Status() cache.Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.status
+	s.Spec = f.spec
+	if f.store != nil {
+		stats := f.store.Stats()
+		s.Objects, s.Bytes, s.RawBytes, s.Events = stats.Objects, stats.Bytes, stats.RawBytes, stats.Events
+		s.Subscribers, s.ResourceVersion = stats.Subscribers, f.store.Version()
+		for _, i := range f.store.Indexes() {
+			s.Indexes = append(s.Indexes, i.Name)
+		}
+	}
+	return s
+}
+
+func (f *fakeResource) set(state cache.State, reason string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.status.State, f.status.Reason = state, reason
+}
+
+func (f *fakeResource) apply(t testing.TB, typ cache.EventType, object string) {
+	t.Helper()
+	f.store.Apply("", typ, f.decode(t, object))
+}
+
+func (f *fakeResource) decode(t testing.TB, object string) *cache.Object {
+	t.Helper()
+	o, err := f.store.Decode([]byte(object), f.apiVersion(), f.spec.Kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func (f *fakeResource) apiVersion() string {
+	return schema.GroupVersion{Group: f.spec.GVR.Group, Version: f.spec.GVR.Version}.String()
+}
+
+// replace is a full list at version.
+func (f *fakeResource) replace(t testing.TB, version string, objects ...string) {
+	t.Helper()
+	var objs []*cache.Object
+	for _, o := range objects {
+		objs = append(objs, f.decode(t, o))
+	}
+	f.store.Replace("", objs, version)
+}
+
+type fakeCaches struct {
+	resources []*fakeResource
+	clusters  []cache.ClusterStatus
+	snapshot  cache.SnapshotStatus
+}
+
+func (f *fakeCaches) Lookup(cluster, name string) (Resource, error) {
+	if cluster != "" && cluster != f.clusters[0].Name {
+		return nil, &cache.InvalidError{Parameter: "cluster", Message: "there is no cluster " + cluster}
+	}
+	for _, r := range f.resources {
+		if name != r.spec.Name() {
+			continue
+		}
+		if !r.spec.Watch {
+			return r, fmt.Errorf("%w: %s is left out by the configuration", cache.ErrNotWatched, name)
+		}
+		return r, nil
+	}
+	return nil, fmt.Errorf("%w: %q; did you mean pods?", cache.ErrUnknownResource, name)
+}
+
+func (f *fakeCaches) Resources() []Resource {
+	var all []Resource
+	for _, r := range f.resources {
+		all = append(all, r)
+	}
+	return all
+}
+
+func (f *fakeCaches) Clusters() []cache.ClusterStatus      { return f.clusters }
+func (f *fakeCaches) SnapshotStatus() cache.SnapshotStatus { return f.snapshot }
+
+// then is a moment for golden files.
+var then = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func newResource(t testing.TB, spec cache.Spec, state cache.State) *fakeResource {
+	t.Helper()
+	f := &fakeResource{spec: spec, status: cache.Status{State: state, Since: then}}
+	f.spec.Watch = state != cache.Unwatched
+	if f.spec.Watch {
+		store, err := cache.NewStore(spec, cache.StoreOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(store.Close)
+		f.store = store
+	}
+	return f
+}
+
+func spec(group, version, resource, kind string, namespaced bool) cache.Spec {
+	return cache.Spec{
+		Resource: cache.Resource{GVR: schema.GroupVersionResource{Group: group, Version: version, Resource: resource}},
+		Kind:     kind, Singular: strings.ToLower(kind), Namespaced: namespaced, Watch: true,
+	}
+}
+
+// pod is the JSON of a pod; its image is always the same.
+func pod(namespace, name, app, node string, version int) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":%q,"uid":"uid-%s-%s","resourceVersion":"%d","labels":{"app":%q}},`+
+		`"spec":{"nodeName":%q,"containers":[{"name":"main","image":"registry.example/shop/web:1.2"}]},"status":{"phase":"Running"}}`,
+		name, namespace, namespace, name, version, app, node)
+}
+
+func configMap(name string, version, size int) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"a","uid":"uid-%s","resourceVersion":"%d"},"data":{"k":%q}}`,
+		name, name, version, strings.Repeat("0123456789abcdef", size/16))
+}
+
+// world is a server over pods (live, three of them at version 100), nodes
+// (cluster scope, live), secrets (forbidden) and events (unwatched).
+type world struct {
+	*Server
+	caches                       *fakeCaches
+	pods, nodes, secrets, events *fakeResource
+}
+
+func newWorld(t testing.TB, change ...func(*Options)) *world {
+	t.Helper()
+	pods := spec("", "v1", "pods", "Pod", true)
+	pods.ShortNames = []string{"po"}
+	pods.Indexes = map[string]string{"node": "spec.nodeName", "image": "spec.containers[*].image"}
+	w := &world{
+		pods:    newResource(t, pods, cache.Live),
+		nodes:   newResource(t, spec("", "v1", "nodes", "Node", false), cache.Live),
+		secrets: newResource(t, spec("", "v1", "secrets", "Secret", true), cache.Forbidden),
+		events:  newResource(t, spec("", "v1", "events", "Event", true), cache.Unwatched),
+	}
+	w.secrets.status.Reason = "secrets is forbidden"
+	w.pods.status.Contact, w.nodes.status.Contact = time.Now(), time.Now()
+	w.pods.replace(t, "100", pod("a", "one", "web", "n1", 10), pod("a", "two", "db", "n2", 20), pod("b", "three", "web", "n1", 30))
+	w.nodes.replace(t, "100", `{"metadata":{"name":"n1","uid":"n1","resourceVersion":"5"}}`)
+	w.caches = &fakeCaches{
+		resources: []*fakeResource{w.events, w.nodes, w.pods, w.secrets},
+		clusters:  []cache.ClusterStatus{{Name: "", Server: "https://127.0.0.1:6443", Reachable: true}},
+		snapshot:  cache.SnapshotStatus{Enabled: true},
+	}
+	opts := Options{Addr: "127.0.0.1:0", Caches: w.caches, Web: page()}
+	for _, c := range change {
+		c(&opts)
+	}
+	s, err := New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.stop)
+	w.Server = s
+	return w
+}
+
+func page() fs.FS {
+	return fstest.MapFS{"index.html": {Data: []byte("<!doctype html>")}, "app.js": {Data: []byte("poll()")}}
+}
+
+// get asks without a network. Headers come in pairs.
+func (w *world) get(t testing.TB, target string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	return w.do(t, http.MethodGet, target, headers...)
+}
+
+func (w *world) do(t testing.TB, method, target string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(method, target, nil)
+	r.Host = "localhost:8080"
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+			continue
+		}
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	rec := httptest.NewRecorder()
+	w.Handler().ServeHTTP(rec, r)
+	return rec
+}
+
+// getJSON asks, wants code 200 and decodes the answer.
+func (w *world) getJSON(t testing.TB, target string, into any, headers ...string) http.Header {
+	t.Helper()
+	rec := w.get(t, target, headers...)
+	if rec.Code != http.StatusOK {
+		t.Fatalf("GET %s = %d %s", target, rec.Code, rec.Body)
+	}
+	decode(t, rec.Body, into)
+	return rec.Header()
+}
+
+func decode(t testing.TB, r io.Reader, into any) {
+	t.Helper()
+	d := json.NewDecoder(r)
+	if err := d.Decode(into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// podList is what tests read of a list.
+type podList struct {
+	Kind, APIVersion string
+	Metadata         metav1.ListMeta
+	Items            []struct {
+		Kind     string
+		Metadata metav1.ObjectMeta
+		Spec     map[string]any
+	}
+}
+
+func (l podList) names() string {
+	var names []string
+	for _, i := range l.Items {
+		names = append(names, i.Metadata.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// wantStatus checks that an answer is a well-formed Status.
+func wantStatus(t testing.TB, rec *httptest.ResponseRecorder, code int, reason metav1.StatusReason, message string) metav1.Status {
+	t.Helper()
+	var s metav1.Status
+	if rec.Code != code {
+		t.Fatalf("code = %d, want %d: %s", rec.Code, code, rec.Body)
+	}
+	if got := rec.Header().Get("Content-Type"); got != "application/json" {
+		t.Errorf("Content-Type = %q", got)
+	}
+	decode(t, rec.Body, &s)
+	if s.Kind != "Status" || s.APIVersion != "v1" || s.Status != "Failure" || int(s.Code) != code || s.Reason != reason {
+		t.Errorf("status = %+v, want reason %s", s, reason)
+	}
+	if !strings.Contains(s.Message, message) {
+		t.Errorf("message = %q, want it to contain %q", s.Message, message)
+	}
+	return s
+}

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// checkHost refuses requests that were not meant for this machine. On loopback
+// anyone may read, and a page from anywhere can make its reader's browser ask:
+// by pointing its own name at 127.0.0.1 (DNS rebinding) it would even be allowed
+// to read the answer, but the Host header then carries that name.
+func (s *Server) checkHost(next http.Handler) http.Handler {
+	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
+		host := hostName(r.Host)
+		if host != "" && !isLoopback(host) && !slices.Contains(s.hosts, host) {
+			return refused("the Host header names %q: informerd answers on this machine only to localhost, "+
+				"loopback addresses and the hosts it is configured with", r.Host)
+		}
+		if r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+			return refused("a page of another site may not ask informerd through your browser")
+		}
+		next.ServeHTTP(w, r)
+		return nil
+	})
+}
+
+func refused(format string, args ...any) error {
+	return statusError(newStatus(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(format, args...)))
+}
+
+// hostName is the host of a Host header, without port, brackets and the root's
+// dot, in lower case.
+func hostName(hostport string) string {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// isLoopback says whether a host can only be this machine.
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}

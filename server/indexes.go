@@ -1,0 +1,155 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/informerd/informerd/cache"
+)
+
+type indexItem struct {
+	Name   string `json:"name"`
+	Path   string `json:"path,omitempty"`
+	Values int    `json:"values"`
+}
+
+type indexValueItem struct {
+	Value   string `json:"value"`
+	Objects int    `json:"objects"`
+}
+
+func (s *Server) listIndexes(w http.ResponseWriter, r *http.Request) error {
+	pretty, err := paramsOf(r).flag("pretty")
+	if err != nil {
+		return err
+	}
+	res, err := s.wantsJSON(w, r)
+	if err != nil {
+		return err
+	}
+	revision, version := res.store.Revision(), res.store.Version()
+	setFreshness(w.Header(), res.status, version)
+	indexes := res.store.Indexes()
+	if notModified(w, r, etag(r, fmt.Sprintf("%s-%d-%v", res.store.Epoch(), revision, len(indexes)))) {
+		return nil
+	}
+	answer := list[indexItem]{Kind: "IndexList", APIVersion: apiVersion, Items: []indexItem{}}
+	answer.Metadata.ResourceVersion = version
+	for _, i := range indexes {
+		answer.Items = append(answer.Items, indexItem(i))
+	}
+	return writeJSON(w, r, answer, pretty)
+}
+
+func (s *Server) listIndexValues(w http.ResponseWriter, r *http.Request) error {
+	p := paramsOf(r)
+	pretty, err := p.flag("pretty")
+	if err != nil {
+		return err
+	}
+	limit, err := p.count("limit")
+	if err != nil {
+		return err
+	}
+	index, err := pathValue(r, "index")
+	if err != nil {
+		return err
+	}
+	res, err := s.wantsJSON(w, r)
+	if err != nil {
+		return err
+	}
+	// Taken before the values: a tag that is too old costs a transfer, one that
+	// is too new would hide a change.
+	revision := res.store.Revision()
+	setFreshness(w.Header(), res.status, res.store.Version())
+	if err := checkIndex(res.store, index); err != nil {
+		return err
+	}
+	if notModified(w, r, revisionTag(r, res.store, revision)) {
+		return nil
+	}
+	answer, err := indexValues(res.store, index, p.Get("prefix"), limit)
+	if err != nil {
+		return err
+	}
+	setFreshness(w.Header(), res.status, answer.Metadata.ResourceVersion)
+	return writeJSON(w, r, answer, pretty)
+}
+
+// indexValues asks for one value more than wanted, to know whether there are
+// more.
+func indexValues(store *cache.Store, index, prefix string, limit int) (*list[indexValueItem], error) {
+	ask := limit
+	if limit > 0 {
+		ask++
+	}
+	values, version, err := store.IndexValues(index, prefix, ask)
+	if err != nil {
+		return nil, missingIndex(err)
+	}
+	answer := &list[indexValueItem]{Kind: "IndexValueList", APIVersion: apiVersion, Items: []indexValueItem{}}
+	answer.Metadata.ResourceVersion = version
+	if limit > 0 && len(values) > limit {
+		values = values[:limit]
+		answer.Metadata.Truncated = true
+	}
+	for _, v := range values {
+		answer.Items = append(answer.Items, indexValueItem(v))
+	}
+	return answer, nil
+}
+
+// listIndexed is listObjects for one value of one index.
+func (s *Server) listIndexed(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(paramsOf(r))
+	if err != nil {
+		return err
+	}
+	index, err := pathValue(r, "index")
+	if err != nil {
+		return err
+	}
+	value, err := pathValue(r, "*")
+	if err != nil {
+		return err
+	}
+	res, err := s.lookupReadable(w, r)
+	if err != nil {
+		return err
+	}
+	if err := checkIndex(res.store, index); err != nil {
+		return err
+	}
+	q.Terms = append(q.Terms, cache.Term{Index: index, Value: value})
+	return s.answer(w, r, q)
+}
+
+// checkIndex says 404 for an index that the path names; where a parameter names
+// it, it is a bad request.
+func checkIndex(store *cache.Store, index string) error {
+	known := store.Indexes()
+	if slices.ContainsFunc(known, func(i cache.IndexInfo) bool { return i.Name == index }) {
+		return nil
+	}
+	names := make([]string, len(known))
+	for n, i := range known {
+		names[n] = i.Name
+	}
+	hint := ""
+	if meant := nearest(index, names); meant != "" {
+		hint = fmt.Sprintf(", did you mean %s?", meant)
+	}
+	return notFound("no index %q%s (there is: %s)", index, hint, strings.Join(names, ", "))
+}
+
+// missingIndex tells the loss of an index between two looks from other errors.
+func missingIndex(err error) error {
+	if bad, ok := errors.AsType[*cache.InvalidError](err); ok && bad.Parameter == "index" {
+		return notFound("%s", bad.Message)
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// maxURL is about what proxies and API servers accept.
+	maxURL = 8 << 10
+	// patience is how long a request waits for its turn before it is refused.
+	patience = time.Second
+	// bodyTimeout bounds the reading of a body nobody wants.
+	bodyTimeout = 5 * time.Second
+)
+
+// semaphore counts what is going on; its capacity is the limit.
+type semaphore chan struct{}
+
+func (s semaphore) tryAcquire() bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// acquire waits a little.
+func (s semaphore) acquire(ctx context.Context, wait time.Duration) bool {
+	if s.tryAcquire() {
+		return true
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case s <- struct{}{}:
+		return true
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+func (s semaphore) release() { <-s }
+
+// limitConcurrent bounds the requests being answered at once. Watches have a
+// limit of their own.
+func (s *Server) limitConcurrent(next http.Handler) http.Handler {
+	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
+		if isWatch(r) {
+			next.ServeHTTP(w, r)
+			return nil
+		}
+		if !s.requests.acquire(r.Context(), patience) {
+			if err := r.Context().Err(); err != nil {
+				return err
+			}
+			return tooMany("requests", cap(s.requests))
+		}
+		defer s.requests.release()
+		next.ServeHTTP(w, r)
+		return nil
+	})
+}
+
+func tooMany(what string, limit int) error {
+	return statusError(retryAfter(newStatus(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
+		fmt.Sprintf("informerd is serving %d %s already, its limit: try again", limit, what)), 1))
+}
+
+// limitTime bounds the whole of a request that is not a watch.
+func (s *Server) limitTime(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isWatch(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), s.RequestTimeout)
+		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// isWatch says whether a request asks for an event stream, if anything that
+// serves streams gets it. A malformed query is no watch: it is refused later.
+func isWatch(r *http.Request) bool {
+	if !strings.Contains(r.URL.RawQuery, "watch") {
+		return false
+	}
+	watch, err := params{r.URL.Query()}.flag("watch")
+	return watch && err == nil
+}
+
+func limitURL(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.RequestURI) > maxURL {
+			writeStatus(w, newStatus(http.StatusRequestURITooLong, metav1.StatusReason("RequestURITooLong"),
+				fmt.Sprintf("the URL has %d bytes; at most %d are accepted", len(r.RequestURI), maxURL)))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refuseBody refuses a GET with a body: nothing here takes one, and reading it
+// away would let a slow sender hold a connection.
+func refuseBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+		w.Header().Set("Connection", "close")
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			next.ServeHTTP(w, r)
+			return
+		}
+		writeStatus(w, newStatus(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
+			"a GET takes no body here: put what you ask into the URL"))
+	})
+}

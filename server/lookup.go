@@ -1,0 +1,75 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// retryGivenUp is the Retry-After, in seconds, of a resource in a state that
+// only a person changes.
+const retryGivenUp = 30
+
+// readable is a resource with data, and its state when that was seen.
+type readable struct {
+	Resource
+	status cache.Status
+	store  *cache.Store
+}
+
+// lookup finds the resource the path names, readable or not. One that is not
+// watched comes with cache.ErrNotWatched.
+func (s *Server) lookup(r *http.Request) (Resource, error) {
+	name, err := pathValue(r, "resource")
+	if err != nil {
+		return nil, err
+	}
+	return s.Caches.Lookup(paramsOf(r).Get("cluster"), name)
+}
+
+// lookupReadable finds the resource the path names and refuses one without
+// data. It sets the headers that say how fresh the data is.
+func (s *Server) lookupReadable(w http.ResponseWriter, r *http.Request) (*readable, error) {
+	res, err := s.lookup(r)
+	if err != nil {
+		return nil, err
+	}
+	a := &readable{res, res.Status(), res.Store()}
+	if !a.status.State.Readable() || a.store == nil {
+		return nil, notReadable(w, a.status)
+	}
+	return a, nil
+}
+
+func (s *Server) checkCluster(name string) error {
+	if name == "" {
+		return nil
+	}
+	var names []string
+	for _, c := range s.Caches.Clusters() {
+		names = append(names, c.Name)
+	}
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return invalid("cluster", "%q is not configured (there is: %s)", name, strings.Join(names, ", "))
+}
+
+// notReadable says that there is no data, which is not the same as no objects.
+func notReadable(w http.ResponseWriter, status cache.Status) error {
+	w.Header().Set("Informerd-State", string(status.State))
+	seconds, message := int32(1), fmt.Sprintf("%s is %s: there is no data yet", status.Spec.Name(), status.State)
+	if status.State == cache.Forbidden || status.State == cache.Failed {
+		seconds, message = retryGivenUp, fmt.Sprintf("%s is %s", status.Spec.Name(), status.State)
+	}
+	if status.Reason != "" {
+		message += ": " + status.Reason
+	}
+	unavailable := newStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, message)
+	return statusError(retryAfter(unavailable, seconds))
+}

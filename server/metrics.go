@@ -1,0 +1,76 @@
+package server
+
+import (
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// httpMetrics are counted while requests are served; everything about resources
+// is read at the scrape, see collector.
+type httpMetrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+}
+
+// newRegistry makes a registry of the server's own, so that two servers in one
+// process do not meet.
+func newRegistry(s *Server) (*prometheus.Registry, *httpMetrics) {
+	m := &httpMetrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "informerd_http_requests_total",
+			Help: "Requests answered, by route, method and status code; 499 is a client that left before its answer.",
+		}, []string{"route", "method", "code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "informerd_http_request_duration_seconds",
+			Help:    "Time from request to the end of the answer; watches are not counted.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+		}, []string{"route", "method"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "informerd_http_requests_in_flight",
+			Help: "Requests being answered, watches included.",
+		}),
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name:        "informerd_build_info",
+		Help:        "Always 1; the labels say what is running.",
+		ConstLabels: prometheus.Labels{"version": s.Version, "goversion": runtime.Version()},
+	})
+	build.Set(1)
+	watchers := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "informerd_http_watchers",
+		Help: "Event streams open.",
+	}, func() float64 { return float64(len(s.watches)) })
+
+	r := prometheus.NewRegistry()
+	r.MustRegister(m.requests, m.duration, m.inFlight, watchers, build, &collector{s.Caches},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r, m
+}
+
+func (m *httpMetrics) observe(route string, r *http.Request, code string, took time.Duration) {
+	method := r.Method
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	default:
+		method = "other" // clients must not invent label values
+	}
+	m.requests.WithLabelValues(route, method, code).Inc()
+	if !isWatch(r) {
+		m.duration.WithLabelValues(route, method).Observe(took.Seconds())
+	}
+}
+
+func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Cache-Control", "no-store")
+	promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
+		ErrorHandling:      promhttp.ContinueOnError,
+		DisableCompression: true, // the middleware compresses
+	}).ServeHTTP(w, r)
+	return nil
+}

@@ -1,0 +1,119 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/informerd/informerd/cache"
+)
+
+func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(paramsOf(r))
+	if err != nil {
+		return err
+	}
+	return s.answer(w, r, q)
+}
+
+// answer gives the objects of the resource in the path that q selects, as a
+// list or as a stream.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query) error {
+	if q.watch {
+		return s.watchObjects(w, r, q)
+	}
+	res, err := s.wantsJSON(w, r)
+	if err != nil {
+		return err
+	}
+	if err := waitVersion(r.Context(), res.store, q.version, q.wait); err != nil {
+		return err
+	}
+	// A client only has the tag of an answer that was whole, and would be whole
+	// again. A page that continues has none: its token expires, and a client
+	// sent back to it by 304 would never get another.
+	setFreshness(w.Header(), res.status, res.store.Version())
+	if q.token == "" && notModified(w, r, revisionTag(r, res.store, res.store.Revision())) {
+		return nil
+	}
+	page, err := res.store.Page(r.Context(), q.Query, q.limit, q.token)
+	if err != nil {
+		return err
+	}
+	setFreshness(w.Header(), res.status, page.Version)
+	w.Header().Set("ETag", revisionTag(r, res.store, page.Revision))
+	if page.Continue != "" || q.token != "" {
+		w.Header().Del("ETag")
+	}
+	return writeList(w, r, res.status.Spec, page, q.view)
+}
+
+func revisionTag(r *http.Request, store *cache.Store, revision uint64) string {
+	return etag(r, fmt.Sprintf("%s-%d", store.Epoch(), revision))
+}
+
+func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
+	p := paramsOf(r)
+	version, err := parseVersion(p)
+	if err != nil {
+		return err
+	}
+	wait, err := p.wait()
+	if err != nil {
+		return err
+	}
+	if err := checkTimeout(p); err != nil {
+		return err
+	}
+	v, err := parseView(p)
+	if err != nil {
+		return err
+	}
+	res, err := s.wantsJSON(w, r)
+	if err != nil {
+		return err
+	}
+	key, err := objectKey(r, res.status.Spec)
+	if err != nil {
+		return err
+	}
+	if err := waitVersion(r.Context(), res.store, version, wait); err != nil {
+		return err
+	}
+	setFreshness(w.Header(), res.status, res.store.Version())
+	object, ok := res.store.Get(key)
+	if !ok {
+		return notFound("%s %q not found", res.status.Spec.Name(), key)
+	}
+	// The object's own version: its tag outlives changes of other objects.
+	if notModified(w, r, etag(r, fmt.Sprintf("%s-%s-%s", res.store.Epoch(), object.UID(), object.ResourceVersion()))) {
+		return nil
+	}
+	body, err := (&encoder{view: v}).append(nil, object, "")
+	if err != nil {
+		return err
+	}
+	return writeBody(w, r, append(body, '\n'))
+}
+
+// objectKey reads the last two parts of the path; the namespace of objects at
+// cluster scope is written "-".
+func objectKey(r *http.Request, spec cache.Spec) (cache.Key, error) {
+	namespace, err := pathValue(r, "namespace")
+	if err != nil {
+		return cache.Key{}, err
+	}
+	name, err := pathValue(r, "name")
+	if err != nil {
+		return cache.Key{}, err
+	}
+	if spec.Namespaced && namespace == "-" {
+		return cache.Key{}, invalid("path", "%s are namespaced: name the namespace instead of -", spec.Name())
+	}
+	if !spec.Namespaced && namespace != "-" {
+		return cache.Key{}, invalid("path", "%s have no namespace: write objects/-/%s", spec.Name(), name)
+	}
+	if namespace == "-" {
+		namespace = ""
+	}
+	return cache.Key{Namespace: namespace, Name: name}, nil
+}

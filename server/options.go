@@ -1,0 +1,100 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+)
+
+// Options configures a Server. The zero value of every field but Caches is
+// useful.
+type Options struct {
+	// Addr is the host:port to listen on, default 127.0.0.1:8080; port 0 takes
+	// a free one. Only loopback addresses are accepted: see New.
+	Addr string
+	// Caches is what is served. Required.
+	Caches Caches
+	// Log gets server errors at Error, requests refused and failed at Debug.
+	// Default: discarded.
+	Log *slog.Logger
+	// Web holds the browser page, index.html at its root. Nil: no page.
+	Web fs.FS
+	// Version is what /metrics says of the build.
+	Version string
+	// Hosts are further names, without port, accepted in the Host header, for
+	// a proxy on this machine that passes on the name it was asked for. Names
+	// and addresses of loopback are always accepted.
+	Hosts []string
+
+	// MaxWatches bounds the event streams open at once, default 1000.
+	MaxWatches int
+	// MaxConcurrent bounds the other requests to /v1 at once, default 100.
+	MaxConcurrent int
+	// RequestTimeout bounds a request that is not a watch, its answer
+	// included, default 60 s.
+	RequestTimeout time.Duration
+	// WriteTimeout bounds each write to a client, default 30 s: one that does
+	// not read for so long is dropped, watches included.
+	WriteTimeout time.Duration
+	// ShutdownTimeout bounds the wait for running requests at the end of Run,
+	// default 10 s.
+	ShutdownTimeout time.Duration
+	// Heartbeat is the longest silence of an event stream, default 15 s.
+	Heartbeat time.Duration
+	// Bookmarks is the interval at which an event stream says how far it is
+	// when nothing else says so, default 30 s.
+	Bookmarks time.Duration
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Caches == nil {
+		return o, errors.New("server: Options.Caches is required")
+	}
+	o.Addr = cmp.Or(o.Addr, "127.0.0.1:8080")
+	if err := checkAddr(o.Addr); err != nil {
+		return o, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Version = cmp.Or(o.Version, "unknown")
+	o.MaxWatches = cmp.Or(o.MaxWatches, 1000)
+	o.MaxConcurrent = cmp.Or(o.MaxConcurrent, 100)
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, time.Minute)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 10*time.Second)
+	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
+	o.Bookmarks = cmp.Or(o.Bookmarks, 30*time.Second)
+	return o, nil
+}
+
+// CheckAddr says what is wrong with an address to listen on, for whoever reads
+// one from a file or a flag.
+func CheckAddr(addr string) error { return checkAddr(addr) }
+
+func checkAddr(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("listen address %q: want host:port: %w", addr, err)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("listen address %q: port %q is not a number from 0 to 65535", addr, port)
+	} else if n == 0 && port != "0" {
+		return fmt.Errorf("listen address %q: write port 0 as 0", addr)
+	}
+	if isLoopback(host) {
+		return nil
+	}
+	what := "is not a loopback address"
+	if host == "" {
+		what = "means every address of this machine"
+	}
+	return fmt.Errorf("listen address %q %s, and informerd has no authentication configured: "+
+		"whoever reaches it could read everything it holds; listen on 127.0.0.1:%s and put an "+
+		"authenticating proxy in front of it on the same machine", addr, what, port)
+}

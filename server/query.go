@@ -1,0 +1,179 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+// query is what a request for objects asks.
+type query struct {
+	cache.Query
+	view
+	limit    int
+	token    string // continue
+	version  string // resourceVersion, "" when any will do
+	wait     time.Duration
+	watch    bool
+	duration time.Duration // of the watch, 0 without end
+}
+
+// view is how objects are shown.
+type view struct {
+	projection *rawjson.Projection // nil: whole objects
+	pretty     bool
+}
+
+func parseQuery(p params) (*query, error) {
+	q := &query{token: p.Get("continue")}
+	var errs [8]error
+	q.view, errs[0] = parseView(p)
+	errs[1] = q.parseSelection(p)
+	q.limit, errs[2] = p.count("limit")
+	q.version, errs[3] = parseVersion(p)
+	q.wait, errs[4] = p.wait()
+	q.watch, errs[5] = p.flag("watch")
+	var seconds int
+	seconds, errs[6] = p.count("timeoutSeconds")
+	q.duration = time.Duration(seconds) * time.Second
+	errs[7] = checkTogether(p, q.watch)
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+// checkTogether refuses parameters that would have no effect, or not one that
+// anybody could predict, beside the others.
+func checkTogether(p params, watch bool) error {
+	if watch {
+		for _, name := range []string{"limit", "continue", "pretty"} {
+			if p.Has(name) {
+				return invalid(name, "not possible together with watch=true")
+			}
+		}
+	} else if p.Has("timeoutSeconds") {
+		return invalid("timeoutSeconds", "only possible together with watch=true")
+	}
+	if p.Has("continue") && p.Has("resourceVersion") {
+		return invalid("resourceVersion", "not possible together with continue, which carries the version of the first page")
+	}
+	return checkTimeout(p)
+}
+
+func checkTimeout(p params) error {
+	if p.Has("timeout") && !p.Has("resourceVersion") {
+		return invalid("timeout", "only possible together with resourceVersion, for which it waits")
+	}
+	return nil
+}
+
+func (q *query) parseSelection(p params) error {
+	for _, ns := range p.Values["namespace"] {
+		if ns == "" {
+			return invalid("namespace", "empty; leave it out for all namespaces")
+		}
+		if _, err := path.Match(ns, ""); err != nil {
+			return invalid("namespace", "%q is not a glob: %v", ns, err)
+		}
+		q.Namespaces = append(q.Namespaces, ns)
+	}
+	if text := p.Get("labelSelector"); text != "" {
+		selector, err := labels.Parse(text)
+		if err != nil {
+			return invalid("labelSelector", "%v", err)
+		}
+		q.Labels = selector
+	}
+	if text := p.Get("fieldSelector"); text != "" {
+		selector, err := cache.ParseFieldSelector(text)
+		if err != nil {
+			return err
+		}
+		q.Fields = selector
+	}
+	for _, text := range p.Values["index"] {
+		index, value, ok := strings.Cut(text, ":")
+		if !ok || index == "" {
+			return invalid("index", "%q is not name:value", text)
+		}
+		q.Terms = append(q.Terms, cache.Term{Index: index, Value: value})
+	}
+	return nil
+}
+
+func parseView(p params) (v view, err error) {
+	if v.pretty, err = p.flag("pretty"); err != nil || !p.Has("fields") {
+		return v, err
+	}
+	if p.Get("fields") == "" {
+		return v, invalid("fields", "empty; leave it out for whole objects")
+	}
+	paths, err := rawjson.ParsePaths(p.Get("fields"))
+	if err == nil {
+		v.projection, err = rawjson.CompileProjection(paths)
+	}
+	if err != nil {
+		return v, invalid("fields", "%v", err)
+	}
+	return v, nil
+}
+
+// parseVersion reads resourceVersion; "0" is any version, as in Kubernetes.
+func parseVersion(p params) (string, error) {
+	return parseVersionText("resourceVersion", p.Get("resourceVersion"))
+}
+
+func parseVersionText(name, v string) (string, error) {
+	if v == "0" {
+		return "", nil
+	}
+	if strings.Trim(v, "0123456789") != "" || strings.HasPrefix(v, "0") {
+		return "", invalid(name, "%q is not a version: it is the decimal number an earlier answer gave", v)
+	}
+	return v, nil
+}
+
+// waitVersion waits until store has reached version, but not longer than wait.
+func waitVersion(ctx context.Context, store *cache.Store, version string, wait time.Duration) error {
+	if version == "" {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	err := store.WaitVersion(waiting, version)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, cache.ErrTooNew) {
+		return &tooNewError{version, store.Version()}
+	}
+	return err
+}
+
+// tooNewError says what was asked and what is there, as the API server does.
+type tooNewError struct{ wanted, current string }
+
+func (e *tooNewError) Error() string {
+	return fmt.Sprintf("Too large resource version: %s, current: %s", e.wanted, e.current)
+}
+func (e *tooNewError) Unwrap() error { return cache.ErrTooNew }
+
+// wantsJSON is the beginning of every answer in JSON about a readable resource.
+func (s *Server) wantsJSON(w http.ResponseWriter, r *http.Request) (*readable, error) {
+	if err := negotiate(w, r, typeJSON); err != nil {
+		return nil, err
+	}
+	return s.lookupReadable(w, r)
+}

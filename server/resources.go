@@ -1,0 +1,162 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"time"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// apiVersion is that of the answers which are no Kubernetes objects.
+const apiVersion = "informerd/v1"
+
+// list is a list of things that are no Kubernetes objects.
+type list[T any] struct {
+	Kind       string   `json:"kind"`
+	APIVersion string   `json:"apiVersion"`
+	Metadata   listMeta `json:"metadata"`
+	Items      []T      `json:"items"`
+}
+
+// resourceItem is one resource and what is held of it. docs/api.md says what
+// the fields mean.
+type resourceItem struct {
+	Cluster    string   `json:"cluster,omitempty"`
+	Group      string   `json:"group"`
+	Version    string   `json:"version"`
+	Resource   string   `json:"resource"`
+	Name       string   `json:"name"`
+	Kind       string   `json:"kind"`
+	Singular   string   `json:"singular,omitempty"`
+	ShortNames []string `json:"shortNames,omitempty"`
+	Namespaced bool     `json:"namespaced"`
+
+	Namespaces    []string `json:"namespaces,omitempty"`
+	LabelSelector string   `json:"labelSelector,omitempty"`
+	FieldSelector string   `json:"fieldSelector,omitempty"`
+
+	State           cache.State `json:"state"`
+	Reason          string      `json:"reason,omitempty"`
+	Since           time.Time   `json:"since,omitzero"`
+	Objects         int         `json:"objects"`
+	Bytes           int64       `json:"bytes"`
+	RawBytes        int64       `json:"rawBytes"`
+	ResourceVersion string      `json:"resourceVersion,omitempty"`
+	LastEventTime   time.Time   `json:"lastEventTime,omitzero"`
+	ContactTime     time.Time   `json:"contactTime,omitzero"`
+	Age             *float64    `json:"age,omitempty"`
+	Indexes         []string    `json:"indexes"`
+	Counts          counts      `json:"counts"`
+	Snapshot        *snapshot   `json:"snapshot,omitempty"`
+}
+
+type counts struct {
+	Events      uint64 `json:"events"`
+	Relists     uint64 `json:"relists"`
+	Expired     uint64 `json:"expired"`
+	Restarts    uint64 `json:"restarts"`
+	Unextracted uint64 `json:"unextracted"`
+	Undecoded   uint64 `json:"undecoded"`
+	Mended      uint64 `json:"mended"`
+	Subscribers int    `json:"subscribers"`
+}
+
+type snapshot struct {
+	Time       time.Time `json:"time,omitzero"`
+	Drops      uint64    `json:"drops"`
+	DropReason string    `json:"dropReason,omitempty"`
+}
+
+func itemOf(s cache.Status) resourceItem {
+	item := resourceItem{
+		Cluster: s.Spec.Cluster, Group: s.Spec.GVR.Group, Version: s.Spec.GVR.Version, Resource: s.Spec.GVR.Resource,
+		Name: s.Spec.Name(), Kind: s.Spec.Kind, Singular: s.Spec.Singular, ShortNames: s.Spec.ShortNames, Namespaced: s.Spec.Namespaced,
+		Namespaces: s.Spec.Namespaces, LabelSelector: s.Spec.LabelSelector, FieldSelector: s.Spec.FieldSelector,
+		State: s.State, Reason: s.Reason, Since: s.Since.UTC(), Objects: s.Objects, Bytes: s.Bytes, RawBytes: s.RawBytes,
+		ResourceVersion: s.ResourceVersion, LastEventTime: s.LastEvent.UTC(), ContactTime: s.Contact.UTC(),
+		Indexes: append([]string{}, s.Indexes...),
+		Counts:  counts{s.Events, s.Relists, s.Expired, s.Restarts, s.Unextracted, s.Undecoded, s.Mended, s.Subscribers},
+	}
+	if age, known := ageOf(s); known && s.State.Readable() {
+		seconds := age.Round(time.Millisecond).Seconds()
+		item.Age = &seconds
+	}
+	if !s.SnapshotAt.IsZero() || s.SnapshotDrops > 0 {
+		item.Snapshot = &snapshot{s.SnapshotAt.UTC(), s.SnapshotDrops, s.SnapshotReason}
+	}
+	return item
+}
+
+func (s *Server) listResources(w http.ResponseWriter, r *http.Request) error {
+	pretty, err := paramsOf(r).flag("pretty")
+	if err != nil {
+		return err
+	}
+	if err := negotiate(w, r, typeJSON); err != nil {
+		return err
+	}
+	cluster := paramsOf(r).Get("cluster")
+	if err := s.checkCluster(cluster); err != nil {
+		return err
+	}
+	answer := list[resourceItem]{Kind: "ResourceList", APIVersion: apiVersion, Items: []resourceItem{}}
+	for _, res := range s.Caches.Resources() {
+		if status := res.Status(); cluster == "" || cluster == status.Spec.Cluster {
+			answer.Items = append(answer.Items, itemOf(status))
+		}
+	}
+	tag, err := contentTag(r, answer.Items...)
+	if err != nil {
+		return err
+	}
+	if notModified(w, r, tag) {
+		return nil
+	}
+	return writeJSON(w, r, answer, pretty)
+}
+
+func (s *Server) getResource(w http.ResponseWriter, r *http.Request) error {
+	pretty, err := paramsOf(r).flag("pretty")
+	if err != nil {
+		return err
+	}
+	if err := negotiate(w, r, typeJSON); err != nil {
+		return err
+	}
+	res, err := s.lookup(r)
+	if err != nil && !errors.Is(err, cache.ErrNotWatched) {
+		return err // of one that is not watched the answer says just that
+	}
+	status := res.Status()
+	item := itemOf(status)
+	setFreshness(w.Header(), status, status.ResourceVersion)
+	tag, err := contentTag(r, item)
+	if err != nil {
+		return err
+	}
+	if notModified(w, r, tag) {
+		return nil
+	}
+	return writeJSON(w, r, item, pretty)
+}
+
+// contentTag is a tag of what items say, less what changes by itself: the age,
+// the last contact of a live resource, and when the snapshot was written.
+func contentTag(r *http.Request, items ...resourceItem) (string, error) {
+	h := fnv.New64a()
+	enc := json.NewEncoder(h)
+	for _, item := range items {
+		item.Age, item.Snapshot = nil, nil
+		if item.State == cache.Live {
+			item.ContactTime = time.Time{}
+		}
+		if err := enc.Encode(item); err != nil {
+			return "", err
+		}
+	}
+	return etag(r, fmt.Sprintf("%x", h.Sum64())), nil
+}

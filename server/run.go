@@ -1,0 +1,143 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	maxHeaderBytes    = 64 << 10
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+)
+
+// Server is one HTTP server over the caches. New makes it, Run serves until its
+// context ends. It may be asked through Handler without ever running.
+type Server struct {
+	Options
+	log        *slog.Logger
+	hosts      []string
+	parameters map[string][]string // of each route
+	handler    http.Handler
+	compress   func(http.Handler) http.Handler
+	registry   *prometheus.Registry
+	metrics    *httpMetrics
+	requests   semaphore
+	watches    semaphore
+
+	// stopping ends when the event streams must.
+	stopping context.Context
+	stop     context.CancelFunc
+
+	mu       sync.Mutex // guards listener
+	listener net.Listener
+}
+
+// New makes a server. It refuses an address beyond loopback with the reason,
+// because there is no authentication yet.
+func New(opts Options) (*Server, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		Options:    opts,
+		log:        opts.Log,
+		parameters: map[string][]string{},
+		requests:   make(semaphore, opts.MaxConcurrent),
+		watches:    make(semaphore, opts.MaxWatches),
+	}
+	for _, h := range opts.Hosts {
+		s.hosts = append(s.hosts, hostName(h))
+	}
+	if s.compress, err = compressor(); err != nil {
+		return nil, err
+	}
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	s.registry, s.metrics = newRegistry(s)
+	s.handler = s.routes()
+	return s, nil
+}
+
+// Handler serves the whole API, without the limits of a listening server.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Listen opens the address, so that Addr is known and a taken port is an error
+// before anything else starts. Run does it if it was not done.
+func (s *Server) Listen() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener != nil {
+		return nil
+	}
+	l, err := net.Listen("tcp", s.Options.Addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	// "localhost" is whatever the resolver says.
+	if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
+		return errors.Join(checkAddr(a.String()), l.Close())
+	}
+	s.listener = l
+	return nil
+}
+
+// Addr is the address listened on, with the real port; the configured one
+// before Listen.
+func (s *Server) Addr() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener == nil {
+		return s.Options.Addr
+	}
+	return s.listener.Addr().String()
+}
+
+// Run serves until ctx ends, then ends the event streams, waits for the other
+// requests and returns nil. A server runs once.
+func (s *Server) Run(ctx context.Context) error {
+	defer s.stop()
+	if err := s.Listen(); err != nil {
+		return err
+	}
+	srv := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	s.log.Info("serving", "address", s.Addr())
+
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(s.listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	err := s.shutdown(srv)
+	<-served
+	return err
+}
+
+// shutdown ends the streams first: Shutdown alone would wait for them.
+func (s *Server) shutdown(srv *http.Server) error {
+	s.stop()
+	ctx, cancel := context.WithTimeout(context.Background(), s.ShutdownTimeout)
+	defer cancel()
+	err := srv.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.log.Warn("requests cut off at shutdown", "duration", s.ShutdownTimeout)
+		return srv.Close()
+	}
+	return err
+}

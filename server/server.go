@@ -1,0 +1,50 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// routes is the contents page of the API: each route with the parameters it
+// takes. docs/api.md describes every one of them, and a test compares the two.
+func (s *Server) routes() http.Handler {
+	r := chi.NewRouter()
+	r.Use(s.instrument, s.compress, s.recoverPanics, secureHeaders, s.checkHost, limitURL, refuseBody)
+	r.NotFound(s.handle(noRoute))
+	r.MethodNotAllowed(s.handle(readOnly))
+
+	s.get(r, "/livez", s.livez)
+	s.get(r, "/readyz", s.readyz, "verbose")
+	s.get(r, "/metrics", s.serveMetrics)
+	r.Get("/*", s.handle(s.page)) // the query is the page's own business
+	r.Head("/*", s.handle(s.page))
+
+	r.Group(func(r chi.Router) {
+		r.Use(s.limitConcurrent, s.limitTime)
+		s.get(r, "/v1/resources", s.listResources, "cluster", "pretty")
+		s.get(r, "/v1/resources/{resource}", s.getResource, "cluster", "pretty")
+		s.get(r, "/v1/resources/{resource}/objects", s.listObjects, append(selection, "watch", "timeoutSeconds")...)
+		s.get(r, "/v1/resources/{resource}/objects/{namespace}/{name}", s.getObject,
+			"cluster", "pretty", "fields", "resourceVersion", "timeout")
+		s.get(r, "/v1/resources/{resource}/indexes", s.listIndexes, "cluster", "pretty")
+		s.get(r, "/v1/resources/{resource}/indexes/{index}", s.listIndexValues, "cluster", "pretty", "prefix", "limit")
+		s.get(r, "/v1/resources/{resource}/indexes/{index}/*", s.listIndexed, append(selection, "watch", "timeoutSeconds")...)
+	})
+	return r
+}
+
+// selection are the parameters of every route that answers with objects.
+var selection = []string{
+	"cluster", "namespace", "labelSelector", "fieldSelector", "index", "limit", "continue",
+	"resourceVersion", "timeout", "fields", "pretty",
+}
+
+// get registers a handler for GET and HEAD together with the parameters it
+// knows; any other parameter is refused before the handler runs.
+func (s *Server) get(r chi.Router, pattern string, h handler, parameters ...string) {
+	s.parameters[pattern] = parameters
+	served := s.handle(checkParameters(parameters, h))
+	r.Get(pattern, served)
+	r.Head(pattern, served)
+}

@@ -1,0 +1,322 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/informerd/informerd/cache"
+)
+
+const (
+	// stateInterval is how often a stream looks for a change of state.
+	stateInterval = time.Second
+	// selectTries bounds how often the initial state is taken anew because the
+	// store moved on beyond its ring of events meanwhile.
+	selectTries = 3
+)
+
+// watcher is one event stream: what it watches, where it stands and what it has
+// said. It belongs to the goroutine of its request.
+type watcher struct {
+	*readable
+	server  *Server
+	query   *query
+	matcher *cache.Matcher
+	sub     *cache.Subscription
+	out     *eventWriter
+
+	state   cache.State // last told
+	told    string      // last version told in an id
+	toldAt  time.Time   // when
+	checked time.Time   // when state was last looked at
+}
+
+// beginning is what a stream starts with.
+type beginning struct {
+	resync  bool          // the version to resume from is gone
+	initial *cache.Result // objects to send first; nil when resuming
+}
+
+// watchObjects streams the objects that q selects and their changes. Errors
+// found before the first byte are plain HTTP answers, later ones ERROR events.
+func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query) error {
+	if err := negotiate(w, r, typeEvents); err != nil {
+		return err
+	}
+	res, err := s.lookupReadable(w, r)
+	if err != nil {
+		return err
+	}
+	if !s.watches.tryAcquire() {
+		return tooMany("watches", cap(s.watches))
+	}
+	defer s.watches.release()
+
+	ctx, cancel := s.watchContext(r, q)
+	defer cancel()
+	watch := &watcher{readable: res, server: s, query: q, state: res.status.State}
+	start, err := watch.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer watch.sub.Close()
+	h := w.Header()
+	setFreshness(h, res.status, watch.sub.Version())
+	h.Set("Content-Type", typeEvents)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	watch.out = newEventWriter(w, q.view)
+	if err := watch.run(ctx, start); err != nil {
+		return &abortError{err}
+	}
+	return nil
+}
+
+// watchContext ends with the client, with the server and with timeoutSeconds.
+func (s *Server) watchContext(r *http.Request, q *query) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(r.Context())
+	detach := context.AfterFunc(s.stopping, cancel)
+	release := func() { detach(); cancel() }
+	if q.duration == 0 {
+		return ctx, release
+	}
+	timed, expire := context.WithTimeout(ctx, q.duration)
+	return timed, func() { expire(); release() }
+}
+
+// begin opens the subscription. A Last-Event-ID comes from a client that follows
+// the stream and cannot do anything about a version that is gone: it gets the
+// objects afresh, after an event RESYNC. Whoever names a resourceVersion gets
+// 410 instead, as from the API server.
+func (w *watcher) begin(ctx context.Context, r *http.Request) (beginning, error) {
+	var err error
+	if w.matcher, err = w.store.Matcher(w.query.Query); err != nil {
+		return beginning{}, err
+	}
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		return w.resume(ctx, last)
+	}
+	if w.query.version == "" {
+		return w.restart(ctx, false)
+	}
+	if err := waitVersion(ctx, w.store, w.query.version, w.query.wait); err != nil {
+		return beginning{}, err
+	}
+	w.sub, err = w.store.Watch(w.query.version)
+	return beginning{}, err
+}
+
+func (w *watcher) resume(ctx context.Context, last string) (beginning, error) {
+	last, err := parseVersionText("Last-Event-ID", last)
+	if err != nil {
+		return beginning{}, err
+	}
+	if last == "" {
+		return w.restart(ctx, true)
+	}
+	err = waitVersion(ctx, w.store, last, w.query.wait)
+	behind := errors.Is(err, cache.ErrTooNew)
+	if err != nil && !behind {
+		return beginning{}, err
+	}
+	// A copy that is not live may be behind the client for a while; a live one
+	// that is behind will not get there: the cluster went back in time.
+	if behind && w.Status().State == cache.Live {
+		return w.restart(ctx, true)
+	}
+	w.sub, err = w.store.Watch(last)
+	if errors.Is(err, cache.ErrExpired) {
+		return w.restart(ctx, true)
+	}
+	return beginning{}, err
+}
+
+// restart takes the present objects and subscribes to what comes after them.
+func (w *watcher) restart(ctx context.Context, resync bool) (beginning, error) {
+	var err error
+	for range selectTries {
+		var now *cache.Result
+		if now, err = w.store.Select(ctx, w.query.Query); err != nil {
+			return beginning{}, err
+		}
+		if w.sub, err = w.store.Watch(now.Version); err == nil {
+			return beginning{resync: resync, initial: now}, nil
+		}
+		if !errors.Is(err, cache.ErrExpired) {
+			return beginning{}, err
+		}
+	}
+	return beginning{}, err
+}
+
+// run writes until the stream ends. It returns an error only where the
+// connection must be cut: a client that cannot be written to, an object that
+// cannot be read.
+func (w *watcher) run(ctx context.Context, start beginning) error {
+	if err := w.opening(ctx, start); err != nil {
+		return ended(ctx, err)
+	}
+	for {
+		next, cancel := context.WithTimeout(ctx, w.pause())
+		events, err := w.sub.Next(next)
+		cancel()
+		switch {
+		case err == nil:
+			err = w.changes(events)
+		case ctx.Err() != nil:
+			// Best effort: a client that comes back resumes from here.
+			return ended(ctx, errors.Join(w.bookmark(false), w.out.flush()))
+		case errors.Is(err, context.DeadlineExceeded):
+			err = nil
+		default:
+			return w.out.failure(statusOf(lost(err)))
+		}
+		if err = errors.Join(err, w.routine()); err != nil {
+			return ended(ctx, err)
+		}
+		if err := w.out.flush(); err != nil {
+			return ended(ctx, err)
+		}
+	}
+}
+
+// ended keeps what went wrong after the stream was over anyway to itself.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// lost says what the end of a subscription means to its client.
+func lost(err error) error {
+	if errors.Is(err, cache.ErrExpired) {
+		return fmt.Errorf("this client read too slowly, events it has not seen are forgotten: %w", cache.ErrExpired)
+	}
+	return err
+}
+
+// pause is how long to wait for events before something else is due.
+func (w *watcher) pause() time.Duration {
+	return max(time.Millisecond, min(stateInterval, w.server.Heartbeat, w.server.Bookmarks))
+}
+
+// opening says what the client cannot read from headers, then the present
+// objects. These have no id: a client cut off among them must not resume as if
+// it had them all.
+func (w *watcher) opening(ctx context.Context, start beginning) error {
+	w.out.comment("informerd")
+	if w.state != cache.Live {
+		w.out.state(w.status)
+	}
+	if start.resync {
+		w.out.resync(start.initial.Version)
+	}
+	if start.initial != nil {
+		for n, o := range start.initial.Objects {
+			if n%checkEvery == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := w.out.object(cache.Added, o, ""); err != nil {
+				return err
+			}
+		}
+		w.tell(start.initial.Version)
+		w.out.bookmark(w.status.Spec, start.initial.Version, true)
+	}
+	return w.out.flush()
+}
+
+// changes writes events as they look through the selection: an object that
+// begins to match is ADDED, one that ceases to is DELETED.
+func (w *watcher) changes(events []cache.Event) error {
+	for _, e := range events {
+		typ, object, err := w.seen(e)
+		if err != nil {
+			return err
+		}
+		if object == nil {
+			continue
+		}
+		if err := w.out.object(typ, object, e.Resume); err != nil {
+			return err
+		}
+		w.tell(e.Resume)
+	}
+	return nil
+}
+
+// seen is an event as the selection sees it; no object means not at all.
+func (w *watcher) seen(e cache.Event) (cache.EventType, *cache.Object, error) {
+	before := e.Old
+	if e.Type == cache.Deleted && before == nil {
+		before = e.Object
+	}
+	var was, is bool
+	var err error
+	if before != nil {
+		if was, err = w.matcher.Match(before); err != nil {
+			return "", nil, err
+		}
+	}
+	if e.Type != cache.Deleted {
+		if is, err = w.matcher.Match(e.Object); err != nil {
+			return "", nil, err
+		}
+	}
+	switch {
+	case was && is:
+		return cache.Modified, e.Object, nil
+	case is:
+		return cache.Added, e.Object, nil
+	case was && e.Type == cache.Deleted:
+		return cache.Deleted, e.Object, nil
+	case was:
+		return cache.Deleted, before, nil // as it was in the selection
+	}
+	return "", nil, nil
+}
+
+func (w *watcher) tell(version string) { w.told, w.toldAt = version, time.Now() }
+
+// routine says what is due by the clock: changes of state, how far the stream
+// is, and a sign of life.
+func (w *watcher) routine() error {
+	now := time.Now()
+	if now.Sub(w.checked) >= w.pause() {
+		w.checked = now
+		if status := w.Status(); status.State != w.state {
+			w.state = status.State
+			w.out.state(status)
+		}
+	}
+	if now.Sub(w.toldAt) >= w.server.Bookmarks {
+		if err := w.bookmark(true); err != nil {
+			return err
+		}
+	}
+	if now.Sub(w.out.flushed) >= w.server.Heartbeat {
+		w.out.comment("")
+	}
+	return nil
+}
+
+// bookmark tells the version reached, if it is not known.
+func (w *watcher) bookmark(routine bool) error {
+	version := w.sub.Version()
+	if version == "" || version == w.told {
+		if routine {
+			w.toldAt = time.Now()
+		}
+		return nil
+	}
+	w.tell(version)
+	w.out.bookmark(w.status.Spec, version, false)
+	return nil
+}

@@ -1,0 +1,451 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// stream is a client of server-sent events.
+type stream struct {
+	t      *testing.T
+	resp   *http.Response
+	events chan sse
+	cancel context.CancelFunc
+}
+
+type sse struct {
+	name, id string
+	data     struct {
+		Type            string
+		ResourceVersion string
+		State, Reason   string
+		Object          struct {
+			Code     int
+			Metadata metav1.ObjectMeta
+			Spec     map[string]any
+			Data     map[string]string
+		}
+	}
+	raw string
+}
+
+// String is what most tests compare: the type, and the name or version.
+func (e sse) String() string {
+	switch e.name {
+	case "BOOKMARK", "RESYNC":
+		return e.name + " " + e.data.ResourceVersion
+	case "STATE":
+		return e.name + " " + e.data.State
+	case "ERROR":
+		return fmt.Sprintf("ERROR %d", e.data.Object.Code)
+	}
+	return e.name + " " + e.data.Object.Metadata.Name
+}
+
+const patient = 10 * time.Second
+
+// open asks for a stream and wants to get one. Headers come in pairs.
+func open(t *testing.T, url string, headers ...string) *stream {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("Content-Encoding") != "" {
+		t.Fatalf("GET %s = %d %v", url, resp.StatusCode, resp.Header)
+	}
+	s := &stream{t: t, resp: resp, events: make(chan sse, 1000), cancel: cancel}
+	go s.read()
+	t.Cleanup(s.close)
+	return s
+}
+
+func (s *stream) close() {
+	s.cancel()
+	s.resp.Body.Close()
+}
+
+func (s *stream) read() {
+	defer close(s.events)
+	lines := bufio.NewScanner(s.resp.Body)
+	lines.Buffer(nil, 16<<20)
+	var e sse
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch name {
+		case "event":
+			e.name = value
+		case "id":
+			e.id = value
+		case "data":
+			e.raw = value
+			if err := json.Unmarshal([]byte(value), &e.data); err != nil {
+				s.t.Errorf("data %q: %v", value, err)
+			}
+		case "":
+			if e.name == "" { // a comment
+				e.name = "comment"
+			} else if e.data.Type != e.name {
+				s.t.Errorf("event %s has type %s", e.name, e.data.Type)
+			}
+			s.events <- e
+			e = sse{}
+		}
+	}
+}
+
+// next is the next event that is no comment; the zero event at the end of the
+// stream.
+func (s *stream) next() sse {
+	s.t.Helper()
+	for {
+		select {
+		case e, ok := <-s.events:
+			if !ok || e.name != "comment" {
+				return e
+			}
+		case <-time.After(patient):
+			s.t.Fatal("no event")
+		}
+	}
+}
+
+func (s *stream) want(events ...string) (last sse) {
+	s.t.Helper()
+	for _, want := range events {
+		if last = s.next(); last.String() != want {
+			s.t.Fatalf("event %s (%s), want %s", last, last.raw, want)
+		}
+	}
+	return last
+}
+
+func (s *stream) wantEnd() {
+	s.t.Helper()
+	if e := s.next(); e.name != "" {
+		s.t.Fatalf("event %s, want the end", e)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	w := newWorld(t)
+	url := serve(t, w) + "/v1/resources/pods/objects?watch=true"
+	s := open(t, url)
+	if h := s.resp.Header; h.Get("Informerd-State") != "live" || h.Get("Cache-Control") != "no-store" || h.Get("ETag") != "" {
+		t.Errorf("headers %v", h)
+	}
+	for _, name := range []string{"one", "two", "three"} {
+		if e := s.want("ADDED " + name); e.id != "" || e.data.ResourceVersion != "" {
+			t.Errorf("an initial object has the id %q", e.id)
+		}
+	}
+	e := s.want("BOOKMARK 100")
+	if e.id != "100" || e.data.Object.Metadata.Annotations[metav1.InitialEventsAnnotationKey] != "true" || e.data.Object.Metadata.ResourceVersion != "100" {
+		t.Errorf("bookmark %s", e.raw)
+	}
+	w.pods.apply(t, cache.Added, pod("a", "four", "web", "n1", 101))
+	w.pods.apply(t, cache.Modified, pod("a", "four", "web", "n2", 102))
+	w.pods.apply(t, cache.Deleted, pod("a", "one", "web", "n1", 103))
+	for i, want := range []string{"ADDED four", "MODIFIED four", "DELETED one"} {
+		if e := s.want(want); e.id != fmt.Sprint(101+i) || e.data.ResourceVersion != e.id {
+			t.Errorf("%s has the id %q", e, e.id)
+		}
+	}
+}
+
+// An object enters and leaves the result as the selection sees it.
+func TestWatchAtTheEdgeOfTheSelection(t *testing.T) {
+	w := newWorld(t)
+	base := serve(t, w)
+	for n, path := range []string{
+		"/v1/resources/pods/objects?watch=true&labelSelector=app%3Dweb&namespace=a",
+		"/v1/resources/pods/objects?watch=1&index=label:app%3Dweb&fieldSelector=metadata.namespace%3Da",
+		"/v1/resources/pods/indexes/label/app%3Dweb?watch&namespace=a",
+	} {
+		v := 1000 * (n + 1)
+		w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n1", v))
+		w.pods.apply(t, cache.Modified, pod("a", "two", "db", "n2", v+1))
+		s := open(t, base+path)
+		s.want("ADDED one", fmt.Sprintf("BOOKMARK %d", v+1))
+		w.pods.apply(t, cache.Modified, pod("a", "two", "web", "n2", v+2))   // enters
+		w.pods.apply(t, cache.Modified, pod("b", "three", "web", "n9", v+3)) // never in it
+		w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n3", v+4))   // stays
+		w.pods.apply(t, cache.Modified, pod("a", "one", "db", "n4", v+5))    // leaves
+		w.pods.apply(t, cache.Modified, pod("a", "one", "db", "n5", v+6))    // stays out
+		w.pods.apply(t, cache.Deleted, pod("a", "two", "web", "n2", v+7))
+		s.want("ADDED two", "MODIFIED one")
+		e := s.want("DELETED one")
+		if e.id != fmt.Sprint(v+5) || e.data.Object.Spec["nodeName"] != "n3" {
+			t.Errorf("%s: left as %s", path, e.raw)
+		}
+		s.want("DELETED two")
+		s.close()
+		w.pods.apply(t, cache.Added, pod("a", "two", "db", "n2", v+8))
+	}
+}
+
+func TestWatchFields(t *testing.T) {
+	w := newWorld(t)
+	s := open(t, serve(t, w)+"/v1/resources/pods/objects?watch=true&namespace=b&fields=metadata.name,spec.nodeName")
+	if e := s.next(); e.raw != `{"type":"ADDED","object":{"metadata":{"name":"three"},"spec":{"nodeName":"n1"}}}` {
+		t.Errorf("data %s", e.raw)
+	}
+}
+
+func TestWatchResume(t *testing.T) {
+	w := newWorld(t)
+	url := serve(t, w) + "/v1/resources/pods/objects?watch=true"
+	for i := range 5 {
+		w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n1", 101+i))
+	}
+	s := open(t, url, "Last-Event-ID", "103")
+	for _, id := range []string{"104", "105"} {
+		if e := s.want("MODIFIED one"); e.id != id {
+			t.Errorf("id %q, want %q", e.id, id)
+		}
+	}
+	s = open(t, url+"&resourceVersion=104")
+	if e := s.want("MODIFIED one"); e.id != "105" {
+		t.Errorf("id %q", e.id)
+	}
+	// The header is younger than the URL an EventSource goes on using.
+	s = open(t, url+"&resourceVersion=101", "Last-Event-ID", "104")
+	if e := s.want("MODIFIED one"); e.id != "105" {
+		t.Errorf("id %q", e.id)
+	}
+	// resourceVersion=0 is any version: all there is.
+	s = open(t, url+"&resourceVersion=0&namespace=b")
+	s.want("ADDED three", "BOOKMARK 105")
+}
+
+func TestWatchFromThePast(t *testing.T) {
+	w := newWorld(t)
+	base := serve(t, w)
+	const path = "/v1/resources/pods/objects?watch=true&namespace=a"
+	wantStatus(t, w.get(t, path+"&resourceVersion=5"), 410, metav1.StatusReasonExpired, "too old")
+
+	s := open(t, base+path, "Last-Event-ID", "5")
+	if e := s.want("RESYNC 100"); e.id != "" {
+		t.Errorf("RESYNC has the id %q", e.id)
+	}
+	s.want("ADDED one", "ADDED two", "BOOKMARK 100")
+	w.pods.apply(t, cache.Deleted, pod("a", "one", "web", "n1", 120))
+	s.want("DELETED one")
+	// Also when the URL names a version that is gone.
+	s = open(t, base+path+"&resourceVersion=5", "Last-Event-ID", "6")
+	s.want("RESYNC 120", "ADDED two", "BOOKMARK 120")
+	wantStatus(t, w.get(t, path, "Last-Event-ID", "x"), 400, metav1.StatusReasonBadRequest, "Last-Event-ID")
+}
+
+func TestWatchFromTheFuture(t *testing.T) {
+	w := newWorld(t)
+	base := serve(t, w)
+	const path = "/v1/resources/pods/objects?watch=true&namespace=b"
+	wantStatus(t, w.get(t, path+"&resourceVersion=500&timeout=1ms"), 504, metav1.StatusReasonTimeout, "Too large resource version: 500")
+
+	// A live copy that is behind its client will not catch up.
+	s := open(t, base+path+"&resourceVersion=500&timeout=1ms", "Last-Event-ID", "500")
+	s.want("RESYNC 100", "ADDED three", "BOOKMARK 100")
+
+	// A warm one will: nothing is sent twice until then.
+	w.pods.set(cache.Warm, "from the snapshot")
+	s = open(t, base+path+"&resourceVersion=500&timeout=1ms", "Last-Event-ID", "500")
+	s.want("STATE warm")
+	w.pods.apply(t, cache.Modified, pod("b", "three", "web", "n1", 400))
+	w.pods.apply(t, cache.Modified, pod("b", "three", "web", "n1", 501))
+	if e := s.want("MODIFIED three"); e.id != "501" {
+		t.Errorf("id %q", e.id)
+	}
+}
+
+func TestWatchTellsStates(t *testing.T) {
+	w := newWorld(t)
+	s := open(t, serve(t, w)+"/v1/resources/nodes/objects?watch=true")
+	s.want("ADDED n1", "BOOKMARK 100")
+	w.nodes.set(cache.Stale, "the watch is down")
+	if e := s.want("STATE stale"); e.data.Reason != "the watch is down" || e.id != "" {
+		t.Errorf("state %s", e.raw)
+	}
+	w.nodes.set(cache.Live, "")
+	s.want("STATE live")
+}
+
+func TestWatchHeartbeatAndBookmarks(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.Heartbeat, o.Bookmarks = 20*time.Millisecond, 30*time.Millisecond })
+	s := open(t, serve(t, w)+"/v1/resources/pods/objects?watch=true&namespace=none")
+	s.want("BOOKMARK 100")
+	for comments := 0; comments < 3; {
+		if e := <-s.events; e.name == "comment" {
+			comments++
+		} else {
+			t.Fatalf("event %s although nothing happened", e)
+		}
+	}
+	w.pods.store.Bookmark("", "150")
+	if e := s.want("BOOKMARK 150"); e.id != "150" || e.data.Object.Metadata.Annotations != nil {
+		t.Errorf("bookmark %s", e.raw)
+	}
+	// Events outside the selection move the stream on as well.
+	w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n2", 160))
+	s.want("BOOKMARK 160")
+}
+
+func TestWatchEndsInTime(t *testing.T) {
+	w := newWorld(t)
+	s := open(t, serve(t, w)+"/v1/resources/nodes/objects?watch=true&timeoutSeconds=1")
+	s.want("ADDED n1", "BOOKMARK 100")
+	w.nodes.store.Bookmark("", "170")
+	s.want("BOOKMARK 170") // the last word
+	s.wantEnd()
+}
+
+func TestWatchEndsAtShutdown(t *testing.T) {
+	w := newWorld(t)
+	if err := w.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	s := open(t, "http://"+w.Addr()+"/v1/resources/nodes/objects?watch=true")
+	s.want("ADDED n1", "BOOKMARK 100")
+	start := time.Now()
+	stop()
+	s.wantEnd()
+	if err := <-done; err != nil || time.Since(start) > w.ShutdownTimeout/2 {
+		t.Errorf("Run() = %v after %v", err, time.Since(start))
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}
+
+func TestWatchEndsWithTheInformer(t *testing.T) {
+	w := newWorld(t)
+	s := open(t, serve(t, w)+"/v1/resources/nodes/objects?watch=true")
+	s.want("ADDED n1", "BOOKMARK 100")
+	w.nodes.store.Close()
+	s.want("ERROR 503")
+	s.wantEnd()
+}
+
+func TestTooManyWatches(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.MaxWatches = 1; o.MaxConcurrent = 1 })
+	base := serve(t, w)
+	s := open(t, base+"/v1/resources/nodes/objects?watch=true")
+	s.want("ADDED n1", "BOOKMARK 100")
+	rec := w.get(t, "/v1/resources/pods/objects?watch=true")
+	wantStatus(t, rec, 429, metav1.StatusReasonTooManyRequests, "1 watches")
+	if rec.Header().Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	if rec := w.get(t, "/v1/resources/pods/objects"); rec.Code != 200 {
+		t.Errorf("a watch takes the place of a request: %d", rec.Code)
+	}
+	s.close()
+	for len(w.watches) > 0 {
+		runtime.Gosched()
+	}
+}
+
+func TestWatchWithoutData(t *testing.T) {
+	w := newWorld(t)
+	wantStatus(t, w.get(t, "/v1/resources/secrets/objects?watch=true"), 503, metav1.StatusReasonServiceUnavailable, "secrets is forbidden")
+}
+
+// A client that does not read is dropped after WriteTimeout, or told that it
+// was too slow; it holds up nobody.
+func TestWatchOfAStuckClient(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.WriteTimeout = 200 * time.Millisecond })
+	base := serve(t, w)
+	conn, err := net.Dial("tcp", w.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "GET /v1/resources/pods/objects?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	reader := open(t, base+"/v1/resources/pods/objects?watch=true&fields=metadata.name,metadata.resourceVersion")
+	reader.want("ADDED one", "ADDED two", "ADDED three", "BOOKMARK 100")
+	for len(w.watches) < 2 {
+		runtime.Gosched()
+	}
+	deadline := time.Now().Add(patient)
+	for v := 101; len(w.watches) > 1; v++ {
+		if time.Now().After(deadline) {
+			t.Fatal("the client is still being served")
+		}
+		w.pods.apply(t, cache.Added, configMap(fmt.Sprintf("big-%d", v%20), v, 64<<10))
+		if e := reader.next(); e.id != fmt.Sprint(v) {
+			t.Fatalf("the other client got %s, want id %d", e.raw, v)
+		}
+	}
+}
+
+// Events are never lost silently.
+func TestWatchOfASlowClient(t *testing.T) {
+	w := newWorld(t)
+	serve(t, w)
+	conn, err := net.Dial("tcp", w.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET /v1/resources/pods/objects?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	for len(w.watches) < 1 {
+		runtime.Gosched()
+	}
+	// Far more than the ring and the buffers between us hold.
+	for v := range 400 {
+		w.pods.apply(t, cache.Modified, configMap("big", 101+v, 256<<10))
+	}
+	for v := range 20000 {
+		w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n1", 1000+v))
+	}
+	var ids []string
+	var last string
+	lines := bufio.NewScanner(conn)
+	lines.Buffer(nil, 16<<20)
+	_ = conn.SetReadDeadline(time.Now().Add(patient))
+	for lines.Scan() {
+		if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+			ids = append(ids, id)
+		}
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+			last = data
+			if strings.Contains(data, `"type":"ERROR"`) {
+				break
+			}
+		}
+	}
+	if !strings.Contains(last, `"type":"ERROR"`) {
+		t.Fatalf("the stream ends with %.200s after %d events", last, len(ids))
+	}
+	if !strings.Contains(last, `"code":410`) || !strings.Contains(last, "too slowly") {
+		t.Errorf("error %s", last)
+	}
+	if len(ids) == 0 || !slices.IsSortedFunc(ids, func(a, b string) int { return len(a) - len(b) }) {
+		t.Errorf("ids %v", ids)
+	}
+}
