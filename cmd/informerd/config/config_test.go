@@ -76,7 +76,7 @@ func TestNothingGiven(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	got, err := config.Parse("f", []byte(`
-listen: ":9090"
+listen: localhost:9090
 clusters:
 - {name: east, kubeconfig: /etc/east, context: admin, namespaces: [shop, web-1]}
 - name: west
@@ -100,7 +100,7 @@ resources:
 		t.Fatal(err)
 	}
 	want := &config.Config{
-		Listen: ":9090",
+		Listen: "localhost:9090",
 		Clusters: []config.Cluster{
 			{Name: "east", Kubeconfig: "/etc/east", Context: "admin", Namespaces: []string{"shop", "web-1"}},
 			{Name: "west"},
@@ -146,7 +146,7 @@ func TestMistakes(t *testing.T) {
 		{"case", "resources:\n- match: [pods]\n  labelselector: a=b", []string{
 			`f:3:3: resources[0].labelselector: unknown key, did you mean "labelSelector"?`,
 		}},
-		{"twice", "syncs: 1\nlisten: :1\nsyncs: 2", []string{`f:3:1: syncs: given twice, first on line 1`}},
+		{"twice", "syncs: 1\nlisten: localhost:1\nsyncs: 2", []string{`f:3:1: syncs: given twice, first on line 1`}},
 		{"top is a list", "- a", []string{`f:1:1: is a list, needs keys and values`}},
 		{"top is text", "hello", []string{`f:1:1: is "hello", needs keys and values`}},
 		{"two documents", "syncs: 1\n---\nsyncs: 2", []string{`f:2:1: a second document starts here: one file is one configuration`}},
@@ -161,8 +161,9 @@ func TestMistakes(t *testing.T) {
 			`f:3:3: snapshot: the merge key "<<" is not supported: write the keys out`,
 		}},
 		{"listen", "listen: 8080", []string{`f:1:9: listen: is the number 8080, needs text: put it in quotes`}},
-		{"listen without port", "listen: localhost", []string{`f:1:9: listen: bad address "localhost": write host:port, such as 127.0.0.1:8080`}},
-		{"listen with bad port", "listen: a:99999", []string{`f:1:9: listen: bad port "99999": from 0, which takes a free one, to 65535`}},
+		{"listen without port", "listen: localhost", []string{`f:1:9: listen: listen address "localhost": want host:port: address localhost: missing port in address`}},
+		{"listen with bad port", "listen: a:99999", []string{`f:1:9: listen: listen address "a:99999": port "99999" is not a number from 0 to 65535`}},
+		{"listen beyond loopback", "listen: 0.0.0.0:80", []string{`f:1:9: listen: listen address "0.0.0.0:80" is not a loopback address, and informerd has no authentication configured: whoever reaches it could read everything it holds; listen on 127.0.0.1:80 and put an authenticating proxy in front of it on the same machine`}},
 		{"duration", "snapshot:\n  interval: 1x", []string{`f:2:13: snapshot.interval: bad duration "1x": write one such as 500ms, 1s, 5m or 1h`}},
 		{"duration without unit", "snapshot: {interval: 30}", []string{`f:1:22: snapshot.interval: bad duration "30": write one such as 500ms, 1s, 5m or 1h`}},
 		{"duration out of range", "snapshot: {interval: 0s}\nverify: {interval: 1s}", []string{
@@ -273,7 +274,7 @@ func TestNeedsRestart(t *testing.T) {
 		return c
 	}
 	old := parse("")
-	next := parse("listen: :1\nclusters: [{name: default, context: x}]\nsnapshot: {path: x, interval: 2s}\nverify: {interval: 2h}\nsyncs: 2\nlog: {level: debug, format: json}\nresources: [{match: [pods]}]")
+	next := parse("listen: localhost:1\nclusters: [{name: default, context: x}]\nsnapshot: {path: x, interval: 2s}\nverify: {interval: 2h}\nsyncs: 2\nlog: {level: debug, format: json}\nresources: [{match: [pods]}]")
 	want := []string{"listen", "clusters", "snapshot.path", "snapshot.interval", "verify.interval", "syncs", "log.format"}
 	if got := old.NeedsRestart(next); !slices.Equal(got, want) {
 		t.Errorf("NeedsRestart() = %v, want %v", got, want)

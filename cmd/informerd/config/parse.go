@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/informerd/informerd/server"
 )
 
 // maxSize is far more than anyone writes and keeps a file given by mistake, such
@@ -99,7 +100,7 @@ func (r *reader) syntax(err error) {
 func (r *reader) config(n *yaml.Node, c *Config) {
 	r.mapping(n, "", fieldsOf{
 		"listen": func(n *yaml.Node, path string) {
-			c.Listen, _ = r.checked(n, path, CheckListen)
+			c.Listen, _ = r.checked(n, path, server.CheckAddr)
 		},
 		"clusters": func(n *yaml.Node, path string) {
 			if all := r.clusters(n, path); len(all) > 0 {
@@ -187,18 +188,6 @@ func (r *reader) cluster(n *yaml.Node, path string) Cluster {
 		r.errorf(n, path, "needs a name")
 	}
 	return c
-}
-
-// CheckListen tells what is wrong with an address to serve on.
-func CheckListen(address string) error {
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("bad address %q: write host:port, such as 127.0.0.1:8080", address)
-	}
-	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return fmt.Errorf("bad port %q: from 0, which takes a free one, to 65535", port)
-	}
-	return nil
 }
 
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)

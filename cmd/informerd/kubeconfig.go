@@ -1,0 +1,145 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cmd/informerd/config"
+)
+
+// access is how one cluster is reached.
+type access struct {
+	cache.ClusterConfig
+	// source is where it comes from, for people.
+	source string
+	// content differs when anything that it was made from does.
+	content string
+}
+
+// errNoKubeconfig says where a kubeconfig was looked for.
+var errNoKubeconfig = errors.New("no kubeconfig: none is configured, KUBECONFIG is not set, ~/.kube/config does not exist, and this is no pod")
+
+// loadAccess finds out how c is reached, from the first of: the kubeconfig it
+// names, the files of KUBECONFIG, ~/.kube/config, the pod's service account. It
+// reads files and asks nobody.
+func loadAccess(c config.Cluster) (*access, error) {
+	files, err := kubeconfigFiles(c.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	if files == nil {
+		return inCluster(c)
+	}
+	return fromFiles(c, files)
+}
+
+// kubeconfigFiles are the files to merge; nil means that there are none to be
+// expected.
+func kubeconfigFiles(configured string) ([]string, error) {
+	if configured != "" {
+		if _, err := os.Stat(configured); err != nil {
+			return nil, fmt.Errorf("read kubeconfig: %w", err)
+		}
+		return []string{configured}, nil
+	}
+	if list := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); list != "" {
+		files := existing(filepath.SplitList(list))
+		if files == nil {
+			return nil, fmt.Errorf("read kubeconfig: KUBECONFIG is %s, which does not exist", list)
+		}
+		return files, nil
+	}
+	return existing([]string{clientcmd.RecommendedHomeFile}), nil
+}
+
+// existing are the files that are there; as kubectl does, the others are left
+// out.
+func existing(files []string) []string {
+	var all []string
+	for _, f := range files {
+		if _, err := os.Stat(f); f != "" && err == nil {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func fromFiles(c config.Cluster, files []string) (*access, error) {
+	source := strings.Join(files, string(filepath.ListSeparator))
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: files}
+	raw, err := rules.Load()
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %s: %w", source, err)
+	}
+	name := cmp.Or(c.Context, raw.CurrentContext)
+	switch _, ok := raw.Contexts[name]; {
+	case name == "":
+		return nil, fmt.Errorf("read kubeconfig %s: it has no current context: name one", source)
+	case !ok:
+		return nil, fmt.Errorf("read kubeconfig %s: it has no context %q%s", source, name, contexts(raw))
+	}
+	client := clientcmd.NewNonInteractiveClientConfig(*raw, name, &clientcmd.ConfigOverrides{}, rules)
+	rc, err := client.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %s, context %q: %w", source, name, err)
+	}
+	content, err := clientcmd.Write(*raw)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %s: %w", source, err)
+	}
+	a := newAccess(c, rc, raw.Contexts[name].Namespace)
+	a.source, a.content = fmt.Sprintf("%s, context %s", source, name), string(content)
+	return a, nil
+}
+
+// contexts names the contexts there are, if that is not too much to read.
+func contexts(raw *clientcmdapi.Config) string {
+	var names []string
+	for name := range raw.Contexts {
+		names = append(names, name)
+	}
+	if len(names) == 0 || len(names) > 10 {
+		return ""
+	}
+	slices.Sort(names)
+	return ", but " + strings.Join(names, ", ")
+}
+
+func inCluster(c config.Cluster) (*access, error) {
+	rc, err := rest.InClusterConfig()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		return nil, errNoKubeconfig
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read service account: %w", err)
+	}
+	namespace, _ := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	a := newAccess(c, rc, strings.TrimSpace(string(namespace)))
+	a.source = "service account"
+	return a, nil
+}
+
+func newAccess(c config.Cluster, rc *rest.Config, namespace string) *access {
+	rc.UserAgent = userAgent()
+	// Everything is watched, deprecated versions too: their warnings, with
+	// every request, would help nobody.
+	rc.WarningHandler = rest.NoWarnings{}
+	// Requests are bounded by the factory; a limiter would delay probes behind
+	// them.
+	rc.QPS = -1
+	namespaces := c.Namespaces
+	if len(namespaces) == 0 && namespace != "" {
+		namespaces = []string{namespace}
+	}
+	return &access{ClusterConfig: cache.ClusterConfig{REST: rc, Namespaces: namespaces}}
+}

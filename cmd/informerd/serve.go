@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cmd/informerd/config"
+	"github.com/informerd/informerd/persist"
+	"github.com/informerd/informerd/server"
+	"github.com/informerd/informerd/web"
+)
+
+func newServeCommand() *cobra.Command {
+	var s settings
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Replicate clusters and answer queries",
+		Long: `Watches the clusters of the configuration and serves their copy over HTTP until
+SIGTERM or SIGINT; a second signal ends it at once. SIGHUP reads the
+configuration again, as does a change of the file.
+
+Without a configuration file everything is watched but leases and events, and
+the values of Secrets are left out.`,
+		Example: `  informerd serve
+  informerd serve --config config.yaml
+  informerd serve --kubeconfig dev.kubeconfig --context admin --listen 127.0.0.1:0
+  informerd serve --snapshot ""         # in memory only`,
+		Args: atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return serve(cmd.Context(), &s, cmd.ErrOrStderr())
+		},
+	}
+	s.configFlag(cmd)
+	s.clusterFlags(cmd)
+	s.serveFlags(cmd)
+	return cmd
+}
+
+// serve runs the replica until ctx ends. Everything is started here and stops in
+// the order that the end of this function shows.
+func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
+	start := time.Now()
+	cfg, err := s.load()
+	if err != nil {
+		return err
+	}
+	out := newConsole(stderr)
+	level := &slog.LevelVar{}
+	level.Set(logLevel(cfg.Log))
+	log := newLogger(out, cfg.Log.Format, level)
+	routeKlog(log)
+	log.Info("starting", "version", buildVersion(), "configuration", s.name())
+
+	db, reason := openSnapshot(cfg.Snapshot.Path, log)
+	if db != nil {
+		defer func() { err = errors.Join(err, closeSnapshot(db)) }()
+	}
+	factory := cache.NewFactory(factoryOptions(cfg, db, reason, log))
+	srv, err := server.New(server.Options{
+		Addr: cfg.Listen, Caches: server.FromFactory(factory), Log: log, Web: web.FS(), Version: buildVersion(),
+	})
+	if err != nil {
+		return err
+	}
+	if err := srv.Listen(); err != nil {
+		return err
+	}
+	replicas := warmReplicas(cfg, factory, db, log)
+	reloads := &reloader{settings: s, log: log, running: cfg}
+	reloads.apply = func(next *config.Config) {
+		level.Set(logLevel(next.Log))
+		for _, r := range replicas {
+			r.setRules(next.Resources)
+		}
+	}
+	shown := newProgress(out, log, start, "http://"+srv.Addr(), factory, replicas)
+
+	// The server answers until its last request is done; informers and snapshot
+	// outlive it. No writer is left when the snapshot is closed.
+	informing, stopInforming := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopInforming()
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer stopInforming()
+		return srv.Run(ctx)
+	})
+	g.Go(func() error { return factory.Run(informing) })
+	for _, r := range replicas {
+		g.Go(func() error { return r.Run(ctx) })
+	}
+	g.Go(func() error { return reloads.Run(ctx) })
+	g.Go(func() error { return shown.Run(ctx) })
+	err = g.Wait()
+	log.Info("stopped", "duration", time.Since(start).Round(time.Millisecond))
+	return err
+}
+
+func factoryOptions(cfg *config.Config, db *persist.DB, reason string, log *slog.Logger) cache.Options {
+	options := cache.Options{
+		SnapshotsDisabled: reason,
+		SaveInterval:      cfg.Snapshot.Interval,
+		Concurrency:       cfg.Syncs,
+		VerifyInterval:    cfg.Verify.Interval,
+		Log:               log,
+	}
+	if db != nil { // a nil *persist.DB would not be a nil Snapshots
+		options.Snapshots = db
+	}
+	return options
+}
+
+// openSnapshot opens the snapshot file. Whatever is wrong with it, informerd
+// serves on from memory: db is nil then, and reason says why.
+func openSnapshot(path string, log *slog.Logger) (db *persist.DB, reason string) {
+	if path == "" {
+		return nil, "left out by the configuration"
+	}
+	db, err := persist.Open(persist.Options{Path: path, Log: log})
+	if err != nil {
+		log.Error("cannot use the snapshot, serving from memory only", "path", path, "err", err)
+		return nil, err.Error()
+	}
+	return db, ""
+}
+
+func closeSnapshot(db *persist.DB) error {
+	if err := db.Close(); err != nil {
+		return fmt.Errorf("close snapshot: %w", err)
+	}
+	return nil
+}
+
+// warmReplicas makes a replica for each cluster and starts what the snapshot
+// knows of it. Nothing about a snapshot is a reason not to start.
+func warmReplicas(cfg *config.Config, factory *cache.Factory, db *persist.DB, log *slog.Logger) []*replica {
+	var saved []cache.Saved
+	if db != nil {
+		var err error
+		if saved, err = db.Saved(); err != nil {
+			log.Warn("cannot read what the snapshot holds, starting cold", "err", err)
+		}
+	}
+	var all []*replica
+	for _, c := range cfg.Clusters {
+		r := newReplica(c, cfg.Resources, factory, log)
+		if err := r.warm(saved); err != nil {
+			log.Warn("cannot start all of the snapshot's resources warm", "cluster", c.Name, "err", err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func newProgress(out *console, log *slog.Logger, start time.Time, url string, factory *cache.Factory, replicas []*replica) *progress {
+	return &progress{
+		console: out, log: log, start: start, url: url,
+		clusters: factory.Clusters,
+		statuses: func() []cache.Status {
+			var all []cache.Status
+			for _, i := range factory.Informers() {
+				all = append(all, i.Status())
+			}
+			return all
+		},
+		discovered: func() bool {
+			for _, r := range replicas {
+				if !r.isDiscovered() {
+					return false
+				}
+			}
+			return true
+		},
+	}
+}
