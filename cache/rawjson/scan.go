@@ -238,49 +238,54 @@ func skipWord(src []byte, i int, word string) int {
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
+// skipDigits passes the digits at i, of which there must be one.
 func skipDigits(src []byte, i int) int {
+	if i >= len(src) || !isDigit(src[i]) {
+		return fail(badSyntax, i)
+	}
 	for i < len(src) && isDigit(src[i]) {
 		i++
 	}
 	return i
 }
 
+// skipNumber passes the number at i. Like the decoder, it refuses one beyond
+// float64.
 func skipNumber(src []byte, i int) int {
-	start := i
+	end, exponent := numberEnd(src, i)
+	// 200 digits and an exponent of two digits stay below 1e308.
+	if end-i > 200 || end-exponent > 3 {
+		if _, err := strconv.ParseFloat(string(src[i:end]), 64); err != nil {
+			return fail(badNumber, i)
+		}
+	}
+	return end
+}
+
+// numberEnd returns where the number at i ends and where its exponent starts.
+func numberEnd(src []byte, i int) (end, exponent int) {
 	if src[i] == '-' {
 		i++
 	}
-	if i >= len(src) || !isDigit(src[i]) {
-		return fail(badSyntax, i)
-	}
-	if src[i] == '0' {
+	if i < len(src) && src[i] == '0' {
 		i++
-	} else {
-		i = skipDigits(src, i)
+	} else if i = skipDigits(src, i); i < 0 {
+		return i, i
 	}
 	if i < len(src) && src[i] == '.' {
-		i++
-		if i >= len(src) || !isDigit(src[i]) {
-			return fail(badSyntax, i)
+		if i = skipDigits(src, i+1); i < 0 {
+			return i, i
 		}
-		i = skipDigits(src, i)
 	}
-	exponent := i
+	exponent = i
 	if i < len(src) && src[i]|0x20 == 'e' {
 		i++
 		if i < len(src) && (src[i] == '+' || src[i] == '-') {
 			i++
 		}
-		if i >= len(src) || !isDigit(src[i]) {
-			return fail(badSyntax, i)
-		}
-		i = skipDigits(src, i)
-	}
-	// 200 digits and an exponent of two digits stay below 1e308.
-	if i-start > 200 || i-exponent > 3 {
-		if _, err := strconv.ParseFloat(string(src[start:i]), 64); err != nil {
-			return fail(badNumber, start)
+		if i = skipDigits(src, i); i < 0 {
+			return i, i
 		}
 	}
-	return i
+	return i, exponent
 }

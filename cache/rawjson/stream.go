@@ -134,8 +134,13 @@ func (s *stream) value() ([]byte, error) {
 // isWord reports whether b is a number, true, false or null. How large numbers
 // are is for whoever reads them.
 func isWord(b []byte) bool {
-	end := skipValue(b, 0, 0)
-	return end == len(b) || failedFor(end, badNumber)
+	end := 0
+	if b[0] == '-' || isDigit(b[0]) {
+		end, _ = numberEnd(b, 0)
+	} else {
+		end = skipValue(b, 0, 0)
+	}
+	return end == len(b)
 }
 
 // cutOff reports whether b is the beginning of a number or word.
