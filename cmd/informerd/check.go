@@ -85,7 +85,7 @@ func showSelection(out, warnings io.Writer, rules []config.Rule, cluster string,
 		if !rule.Watch {
 			verb = "left out"
 		}
-		fmt.Fprintf(out, "\n%s, %s: %s\n%s", ruleName(rules, i), verb, plural(len(selected[i]), "resource"), columns(selected[i]))
+		fmt.Fprintf(out, "\n%s [%s], %s: %s\n%s", ruleName(rules, i), rule.Patterns(), verb, plural(len(selected[i]), "resource"), columns(selected[i]))
 	}
 	if len(none) > 0 {
 		fmt.Fprintf(out, "\nno rule, left out: %s\n%s", plural(len(none), "resource"), columns(none))

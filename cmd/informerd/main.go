@@ -87,7 +87,23 @@ copy in memory and on disk, and answers queries over HTTP.`,
 		newSnapshotCommand(),
 		newVersionCommand(),
 	)
+	usageErrors(root)
 	return root
+}
+
+// usageErrors makes wrong arguments of cmd and all below it count as usage.
+func usageErrors(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return &usageError{err}
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		usageErrors(sub)
+	}
 }
 
 // unknownCommand runs when no command was named.
@@ -106,7 +122,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 func atMost(n int) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) > n {
-			return usagef("unexpected argument %q", args[n])
+			return fmt.Errorf("unexpected argument %q", args[n])
 		}
 		return nil
 	}

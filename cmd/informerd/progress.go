@@ -29,7 +29,7 @@ const (
 
 // tally counts watched resources and what they hold.
 type tally struct {
-	watched, live, forbidden, failed, objects int
+	watched, live, warm, forbidden, failed, objects int
 }
 
 func count(statuses []cache.Status) tally {
@@ -40,6 +40,8 @@ func count(statuses []cache.Status) tally {
 			continue
 		case cache.Live:
 			t.live++
+		case cache.Warm:
+			t.warm++
 		case cache.Forbidden:
 			t.forbidden++
 		case cache.Failed:
@@ -74,7 +76,7 @@ func (p *progress) Run(ctx context.Context) error {
 		}
 		p.console.status(p.line(t))
 		if !p.console.terminal && t != last && time.Since(logged) >= logProgress {
-			p.log.Info("syncing", "settled", t.settled(), "resources", t.watched, "objects", t.objects, "duration", p.elapsed())
+			p.log.Info("syncing", "settled", t.settled(), "warm", t.warm, "resources", t.watched, "objects", t.objects, "duration", p.elapsed())
 			last, logged = t, time.Now()
 		}
 	}
@@ -107,7 +109,11 @@ func (t tally) others() string {
 
 // line is the status line: how far it is, or who does not answer.
 func (p *progress) line(t tally) string {
-	line := fmt.Sprintf("%d/%d resources, %s objects, %s", t.settled(), t.watched, thousands(t.objects), seconds(p.elapsed()))
+	warm := ""
+	if t.warm > 0 {
+		warm = fmt.Sprintf(" (%d from the snapshot)", t.warm)
+	}
+	line := fmt.Sprintf("%d/%d resources%s, %s objects, %s", t.settled(), t.watched, warm, thousands(t.objects), seconds(p.elapsed()))
 	for _, c := range p.clusters() {
 		if !c.Reachable && c.Err != "" && p.elapsed() > time.Second {
 			return line + "; cluster " + c.Name + ": " + c.Err

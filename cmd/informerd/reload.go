@@ -28,9 +28,12 @@ type reloader struct {
 	// are compared with it.
 	running *config.Config
 
+	// The rest is for tests.
+
 	debounce time.Duration  // quiet time after a change; default 200 ms
 	poll     time.Duration  // looks that nothing triggered; default 30 s
 	signals  chan os.Signal // SIGHUP, if not given
+	watching func()         // called once changes are seen
 }
 
 // Run reloads until ctx ends.
@@ -54,6 +57,7 @@ func (r *reloader) Run(ctx context.Context) error {
 	defer tick.Stop()
 	quiet := time.NewTimer(0)
 	quiet.Stop()
+	r.watching()
 	for {
 		select {
 		case <-ctx.Done():
@@ -83,6 +87,9 @@ func (r *reloader) withDefaults() {
 	}
 	if r.poll <= 0 {
 		r.poll = 30 * time.Second
+	}
+	if r.watching == nil {
+		r.watching = func() {}
 	}
 }
 

@@ -9,6 +9,7 @@ package config
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -80,6 +81,15 @@ type Rule struct {
 	Redact []string
 	// Line is where the rule starts in its file, 0 in the built-in default.
 	Line int
+}
+
+// Patterns are what r matches, for people.
+func (r Rule) Patterns() string {
+	texts := make([]string, len(r.Match))
+	for i, p := range r.Match {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, ", ")
 }
 
 // DefaultDrop is what a rule drops that does not say.

@@ -33,7 +33,7 @@ func Warnings(rules []config.Rule, resources []discovery.Resource) []Warning {
 			}
 		}
 		if !selected {
-			all = append(all, Warning{i, fmt.Sprintf("selects nothing: %s", patterns(rule))})
+			all = append(all, Warning{i, fmt.Sprintf("selects nothing: %s", rule.Patterns())})
 		}
 	}
 	return all
@@ -61,12 +61,4 @@ func misnamed(p config.Pattern, resources []discovery.Resource) string {
 		return ""
 	}
 	return fmt.Sprintf("%s is not served; did you mean %s?", p, strings.Join(elsewhere, " or "))
-}
-
-func patterns(rule config.Rule) string {
-	texts := make([]string, len(rule.Match))
-	for i, p := range rule.Match {
-		texts[i] = p.String()
-	}
-	return strings.Join(texts, ", ")
 }
