@@ -32,13 +32,12 @@ func (s *Server) listIndexes(w http.ResponseWriter, r *http.Request) error {
 	}
 	revision, version := res.store.Revision(), res.store.Version()
 	setFreshness(w.Header(), res.status, version)
-	indexes := res.store.Indexes()
-	if notModified(w, r, etag(r, fmt.Sprintf("%s-%d-%v", res.store.Epoch(), revision, len(indexes)))) {
+	if notModified(w, r, revisionTag(r, res.store, revision)) {
 		return nil
 	}
 	answer := list[indexItem]{Kind: "IndexList", APIVersion: apiVersion, Items: []indexItem{}}
 	answer.Metadata.ResourceVersion = version
-	for _, i := range indexes {
+	for _, i := range res.store.Indexes() {
 		answer.Items = append(answer.Items, indexItem(i))
 	}
 	return writeJSON(w, r, answer, pretty)

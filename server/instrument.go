@@ -16,7 +16,12 @@ func (s *Server) instrument(next http.Handler) http.Handler {
 		start := time.Now()
 		out := &responseWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: s.WriteTimeout}
 		s.metrics.inFlight.Inc()
+		out.extend()
 		defer func() {
+			// What net/http still holds back leaves after the handler. A kept
+			// connection also keeps its last deadline, long gone by then if the
+			// handler wrote nothing, as for a 304.
+			out.extend()
 			s.metrics.inFlight.Dec()
 			s.metrics.observe(routeOf(r), r, out.status(), time.Since(start))
 		}()

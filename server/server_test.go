@@ -1,8 +1,10 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -236,4 +238,80 @@ func TestShutdownWaitsForRequests(t *testing.T) {
 		t.Errorf("Run() = %v", err)
 	}
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}
+
+// A kept connection must not inherit the write deadline of the answer before.
+func TestKeptConnectionGetsANewDeadline(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.WriteTimeout = 50 * time.Millisecond })
+	serve(t, w)
+	conn, err := net.Dial("tcp", w.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answers := bufio.NewReader(conn)
+	ask := func(method, headers string) int {
+		fmt.Fprintf(conn, "%s /v1/resources/pods/objects HTTP/1.1\r\nHost: localhost\r\n%s\r\n", method, headers)
+		resp, err := http.ReadResponse(answers, &http.Request{Method: method})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		_, _ = io.Copy(io.Discard, resp.Body)
+		return resp.StatusCode
+	}
+	ask("GET", "")
+	time.Sleep(2 * w.WriteTimeout) // real time: the deadline is the kernel's business
+	if code := ask("GET", "If-None-Match: *\r\n"); code != 304 {
+		t.Errorf("code %d", code)
+	}
+	time.Sleep(2 * w.WriteTimeout)
+	if code := ask("HEAD", ""); code != 200 {
+		t.Errorf("code %d", code)
+	}
+}
+
+// lateContext ends after it was asked a few times.
+type lateContext struct {
+	context.Context
+	asked int
+}
+
+func (c *lateContext) Err() error {
+	if c.asked--; c.asked >= 0 {
+		return nil
+	}
+	return context.DeadlineExceeded
+}
+
+// An answer that fails on its way is cut off; before its first byte it is an
+// ordinary error.
+func TestBrokenAnswer(t *testing.T) {
+	w := newWorld(t)
+	var objects []string
+	for i := range 500 {
+		objects = append(objects, pod("a", fmt.Sprintf("pod-%d", i), "web", "n1", i+1))
+	}
+	w.pods.replace(t, "600", objects...)
+	page, err := w.pods.store.Page(t.Context(), cache.Query{}, 0, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for asked, begun := range map[int]bool{0: false, 1: false, 7: true} {
+		rec := httptest.NewRecorder()
+		r := httptest.NewRequest("GET", "/", nil).WithContext(&lateContext{Context: t.Context(), asked: asked})
+		err := writeList(rec, r, w.pods.spec, page, view{})
+		_, aborted := errors.AsType[*abortError](err)
+		if !errors.Is(err, context.DeadlineExceeded) || aborted != begun || (rec.Body.Len() > 0) != begun {
+			t.Errorf("asked %d times: error %v, aborted %v, %d bytes", asked, err, aborted, rec.Body.Len())
+		}
+	}
+	defer func() {
+		if v := recover(); v != http.ErrAbortHandler {
+			t.Errorf("recovered %v", v)
+		}
+	}()
+	w.recoverPanics(w.handle(func(http.ResponseWriter, *http.Request) error {
+		return &abortError{io.ErrUnexpectedEOF}
+	})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 }

@@ -14,6 +14,10 @@ import (
 	"github.com/informerd/informerd/cache"
 )
 
+// eventBuffer is what a stream collects before it writes: there may be many
+// streams.
+const eventBuffer = 8 << 10
+
 // eventWriter writes server-sent events. What is written leaves with flush; the
 // first error of the client is kept and returned there.
 type eventWriter struct {
@@ -26,7 +30,7 @@ type eventWriter struct {
 
 func newEventWriter(w http.ResponseWriter, v view) *eventWriter {
 	return &eventWriter{
-		out:     bufio.NewWriterSize(&clientWriter{w: w}, listBuffer),
+		out:     bufio.NewWriterSize(&clientWriter{w: w}, eventBuffer),
 		control: http.NewResponseController(w),
 		enc:     encoder{view: v},
 	}

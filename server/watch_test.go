@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -405,7 +406,7 @@ func TestWatchOfAStuckClient(t *testing.T) {
 
 // Events are never lost silently.
 func TestWatchOfASlowClient(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, func(o *Options) { o.WriteTimeout = 2 * time.Minute })
 	serve(t, w)
 	conn, err := net.Dial("tcp", w.Addr())
 	if err != nil {
@@ -416,18 +417,19 @@ func TestWatchOfASlowClient(t *testing.T) {
 	for len(w.watches) < 1 {
 		runtime.Gosched()
 	}
-	// Far more than the ring and the buffers between us hold.
-	for v := range 400 {
-		w.pods.apply(t, cache.Modified, configMap("big", 101+v, 256<<10))
-	}
-	for v := range 20000 {
-		w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n1", 1000+v))
+	// Far more than the buffers between us hold, and than the ring does: noise
+	// cannot be compressed.
+	noise := make([]byte, 128<<10)
+	for v := range 300 {
+		_, _ = rand.Read(noise)
+		w.pods.apply(t, cache.Modified, fmt.Sprintf(
+			`{"metadata":{"name":"big","namespace":"a","uid":"big","resourceVersion":"%d"},"data":{"k":"%x"}}`, 101+v, noise))
 	}
 	var ids []string
 	var last string
-	lines := bufio.NewScanner(conn)
+	lines := bufio.NewScanner(bufio.NewReaderSize(conn, 1<<20))
 	lines.Buffer(nil, 16<<20)
-	_ = conn.SetReadDeadline(time.Now().Add(patient))
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	for lines.Scan() {
 		if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
 			ids = append(ids, id)
