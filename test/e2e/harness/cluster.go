@@ -1,0 +1,296 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Small are the components of a cluster in which nothing happens by itself.
+var Small = []string{"--components", "etcd,kube-apiserver"}
+
+// Demo is the whole control plane with the demo company's data.
+var Demo = []string{"--seed", "demo"}
+
+// Cluster is a running devcluster.
+type Cluster struct {
+	Dir     string
+	process *process
+	program string
+	info    clusterInfo
+
+	// Clients of the admin, without rate limits.
+	Config     *rest.Config
+	Dynamic    dynamic.Interface
+	Client     kubernetes.Interface
+	Extensions apiextensions.Interface
+	raw        rest.Interface
+
+	audit string // path of the audit log
+}
+
+// clusterInfo is the part of DIR/devcluster.json that is used here.
+type clusterInfo struct {
+	Server      string            `json:"server"`
+	Kubeconfigs map[string]string `json:"kubeconfigs"`
+	AuditLog    string            `json:"auditLog"`
+	Components  []struct {
+		Name  string `json:"name"`
+		State string `json:"state"`
+		PID   int    `json:"pid"`
+	} `json:"components"`
+}
+
+// devcluster finds the program.
+func devcluster() (string, error) {
+	dir, err := Root()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "bin", "devcluster")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s is missing: run make devcluster", path)
+	} else if err != nil {
+		return "", err
+	}
+	return path, nil
+}
+
+// StartCluster starts a devcluster in dir and waits until it is ready.
+func StartCluster(dir string, args ...string) (*Cluster, error) {
+	program, err := devcluster()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	c := &Cluster{Dir: dir, program: program}
+	cmd := exec.Command(program, append([]string{"--dir", dir}, args...)...)
+	if c.process, err = startProcess("devcluster", cmd, filepath.Join(dir, "devcluster.log"), syscall.SIGTERM); err != nil {
+		return nil, err
+	}
+	err = Poll(4*time.Minute, func() error {
+		if strings.Contains(c.process.output(), "devcluster ready:") || !c.process.running() {
+			return nil
+		}
+		return errors.New("no ready line")
+	})
+	if err != nil || !c.process.running() {
+		output := c.process.output()
+		return nil, errors.Join(fmt.Errorf("devcluster in %s did not start:\n%s", dir, tail(output, 40)), c.Stop())
+	}
+	if err := c.connect(); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+// AttachCluster uses a devcluster that runs in dir already; Stop leaves it
+// alone.
+func AttachCluster(dir string) (*Cluster, error) {
+	program, err := devcluster()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Dir: dir, program: program}
+	return c, c.connect()
+}
+
+func (c *Cluster) connect() (err error) {
+	if err := c.readInfo(); err != nil {
+		return err
+	}
+	if c.Config, err = clientcmd.BuildConfigFromFlags("", c.info.Kubeconfigs["admin"]); err != nil {
+		return err
+	}
+	c.Config.UserAgent, c.Config.QPS = "e2e", -1
+	if c.Dynamic, err = dynamic.NewForConfig(c.Config); err != nil {
+		return err
+	}
+	if c.Extensions, err = apiextensions.NewForConfig(c.Config); err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(c.Config)
+	if err != nil {
+		return err
+	}
+	c.Client, c.raw = client, client.CoreV1().RESTClient()
+	c.audit = c.info.AuditLog
+	return nil
+}
+
+func (c *Cluster) readInfo() error {
+	data, err := os.ReadFile(filepath.Join(c.Dir, "devcluster.json"))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, &c.info)
+}
+
+// Kubeconfig is the file of a user: admin, namespaced, nobody or nosecrets.
+func (c *Cluster) Kubeconfig(user string) string { return c.info.Kubeconfigs[user] }
+
+// Server is the URL of the API server.
+func (c *Cluster) Server() string { return c.info.Server }
+
+// Stop stops all of it.
+func (c *Cluster) Stop() error {
+	if c.process == nil {
+		return nil
+	}
+	return c.process.stop(30 * time.Second)
+}
+
+// Ctl acts on single components: stop, start, restart, kill, pause, resume.
+func (c *Cluster) Ctl(tb testing.TB, action string, components ...string) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	args := append([]string{"ctl", "--dir", c.Dir, action}, components...)
+	if out, err := exec.CommandContext(ctx, c.program, args...).CombinedOutput(); err != nil {
+		tb.Fatalf("devcluster ctl %s %s: %v\n%s", action, strings.Join(components, " "), err, out)
+	}
+}
+
+// ServerPID is the process of the API server.
+func (c *Cluster) ServerPID(tb testing.TB) int {
+	tb.Helper()
+	if err := c.readInfo(); err != nil {
+		tb.Fatal(err)
+	}
+	for _, component := range c.info.Components {
+		if component.Name == "kube-apiserver" {
+			return component.PID
+		}
+	}
+	return 0
+}
+
+// Request is one line of the audit log.
+type Request struct {
+	Verb      string
+	URI       string
+	UserAgent string
+	User      string
+	Resource  string // as kubectl names it, with its group; empty for others
+	Namespace string
+	Name      string
+	Code      int
+}
+
+// IsList says whether a request made the server send every object: a LIST, or a
+// watch that begins with the present objects.
+func (r Request) IsList() bool {
+	return r.Verb == "list" || r.Verb == "watch" && strings.Contains(r.URI, "sendInitialEvents=true")
+}
+
+func (r Request) String() string {
+	return fmt.Sprintf("%s %s (%s, %s) %d", r.Verb, r.URI, r.User, r.UserAgent, r.Code)
+}
+
+// Agent is how the user agent of informerd begins.
+const Agent = "informerd/"
+
+// AuditMark is the present end of the audit log.
+func (c *Cluster) AuditMark(tb testing.TB) int64 {
+	tb.Helper()
+	info, err := os.Stat(c.audit)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return info.Size()
+}
+
+// Audit are the requests since mark by clients whose user agent begins with
+// agent.
+func (c *Cluster) Audit(tb testing.TB, mark int64, agent string) []Request {
+	tb.Helper()
+	f, err := os.Open(c.audit)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Seek(mark, io.SeekStart); err != nil {
+		tb.Fatal(err)
+	}
+	var all []Request
+	// A line still being written has no end yet and is read the next time.
+	data, err := io.ReadAll(f)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if !strings.HasSuffix(line, "\n") {
+			break
+		}
+		r, err := parseAudit(line)
+		if err != nil {
+			tb.Fatalf("%s: %v", c.audit, err)
+		}
+		if strings.HasPrefix(r.UserAgent, agent) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// Lists are those of the requests that made the server send every object, by
+// resource.
+func Lists(requests []Request) map[string][]Request {
+	lists := map[string][]Request{}
+	for _, r := range requests {
+		if r.IsList() {
+			lists[r.Resource] = append(lists[r.Resource], r)
+		}
+	}
+	return lists
+}
+
+func parseAudit(line string) (Request, error) {
+	var entry struct {
+		Verb       string `json:"verb"`
+		RequestURI string `json:"requestURI"`
+		UserAgent  string `json:"userAgent"`
+		User       struct {
+			Username string `json:"username"`
+		} `json:"user"`
+		ObjectRef struct {
+			Resource  string `json:"resource"`
+			APIGroup  string `json:"apiGroup"`
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"objectRef"`
+		ResponseStatus struct {
+			Code int `json:"code"`
+		} `json:"responseStatus"`
+	}
+	if err := json.Unmarshal([]byte(line), &entry); err != nil {
+		return Request{}, fmt.Errorf("read audit line %q: %w", line, err)
+	}
+	resource := entry.ObjectRef.Resource
+	if entry.ObjectRef.APIGroup != "" {
+		resource += "." + entry.ObjectRef.APIGroup
+	}
+	return Request{
+		Verb: entry.Verb, URI: entry.RequestURI, UserAgent: entry.UserAgent, User: entry.User.Username,
+		Resource: resource, Namespace: entry.ObjectRef.Namespace, Name: entry.ObjectRef.Name,
+		Code: entry.ResponseStatus.Code,
+	}, nil
+}

@@ -1,0 +1,448 @@
+package harness
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Options of an informerd. Every zero value but Kubeconfig is useful.
+type Options struct {
+	// Kubeconfig is the file it connects with.
+	Kubeconfig string
+	// Snapshot is its snapshot file; empty: none.
+	Snapshot string
+	// Rules is the resources: section of its config.yaml; empty: the built-in
+	// rules.
+	Rules string
+	// Address is what it listens on; empty: a free port of loopback.
+	Address string
+	// MayRace turns the failure on a data race off.
+	MayRace bool
+}
+
+// Informerd is one informerd, which may be stopped and started again.
+type Informerd struct {
+	// URL is where it serves.
+	URL string
+
+	tb      testing.TB
+	opts    Options
+	dir     string
+	program string
+	client  *http.Client
+	process *process
+	runs    int
+}
+
+var instances atomic.Int64
+
+// StartInformerd starts an informerd that serves when it returns; it may have no
+// data yet. It is stopped at the end of the test. A data race that it reported,
+// or a death of its own, fails the test.
+func StartInformerd(tb testing.TB, opts Options) *Informerd {
+	tb.Helper()
+	i := &Informerd{
+		tb: tb, opts: opts, dir: tb.TempDir(),
+		client: &http.Client{Timeout: 90 * time.Second, Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16}},
+	}
+	var err error
+	if i.program, err = informerdProgram(); err != nil {
+		tb.Fatal(err)
+	}
+	if i.opts.Address == "" {
+		// Chosen here rather than by port 0, so that a restart keeps it and
+		// clients can come back.
+		i.opts.Address = freeAddress(tb)
+	}
+	i.WriteRules(opts.Rules)
+	tb.Cleanup(i.cleanup)
+	i.Start()
+	return i
+}
+
+// informerdProgram is the program under test: built with the race detector,
+// unless INFORMERD_BIN names another.
+func informerdProgram() (string, error) {
+	dir, err := Root()
+	if err != nil {
+		return "", err
+	}
+	path := os.Getenv("INFORMERD_BIN")
+	if path == "" {
+		path = filepath.Join(dir, "bin", "informerd-race")
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%w: run make race", err)
+	}
+	return path, nil
+}
+
+func freeAddress(tb testing.TB) string {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// ConfigFile is its config.yaml.
+func (i *Informerd) ConfigFile() string { return filepath.Join(i.dir, "config.yaml") }
+
+// LogFile is where it prints to, over all its runs.
+func (i *Informerd) LogFile() string { return filepath.Join(i.dir, "informerd.log") }
+
+// Snapshot is its snapshot file.
+func (i *Informerd) Snapshot() string { return i.opts.Snapshot }
+
+// WriteRules writes its config.yaml anew, with other rules.
+func (i *Informerd) WriteRules(rules string) {
+	i.tb.Helper()
+	level := os.Getenv("INFORMERD_LOG_LEVEL")
+	if level == "" {
+		level = "info"
+	}
+	config := fmt.Sprintf("listen: %s\nclusters:\n- name: default\n  kubeconfig: %q\nsnapshot:\n  path: %q\n  interval: 200ms\nlog:\n  level: %s\n",
+		i.opts.Address, i.opts.Kubeconfig, i.opts.Snapshot, level)
+	if rules != "" {
+		config += "resources:\n" + strings.TrimPrefix(rules, "\n")
+	}
+	i.WriteConfig(config)
+}
+
+// WriteConfig replaces its config.yaml in one step, as editors and ConfigMap
+// mounts do.
+func (i *Informerd) WriteConfig(text string) {
+	i.tb.Helper()
+	temporary := i.ConfigFile() + ".new"
+	if err := os.WriteFile(temporary, []byte(text), 0o600); err != nil {
+		i.tb.Fatal(err)
+	}
+	if err := os.Rename(temporary, i.ConfigFile()); err != nil {
+		i.tb.Fatal(err)
+	}
+}
+
+// Start starts it, after Stop or Kill again, at the same address.
+func (i *Informerd) Start() {
+	i.tb.Helper()
+	i.runs++
+	name := fmt.Sprintf("informerd %d.%d", instances.Add(1), i.runs)
+	before := len(i.Log())
+	cmd := exec.Command(i.program, "serve", "--config", i.ConfigFile())
+	cmd.Dir = i.dir
+	cmd.Env = append(os.Environ(), "KUBECONFIG=", "HOME="+i.dir, "GORACE=halt_on_error=0 exitcode=66")
+	var err error
+	if i.process, err = startProcess(name, cmd, i.LogFile(), syscall.SIGKILL); err != nil {
+		i.tb.Fatal(err)
+	}
+	serving := regexp.MustCompile(`address=(127\.0\.0\.1:\d+)`)
+	err = Poll(time.Minute, func() error {
+		if !i.process.running() {
+			return nil
+		}
+		if m := serving.FindStringSubmatch(i.Log()[before:]); m != nil {
+			i.URL = "http://" + m[1]
+			return nil
+		}
+		return errors.New("it does not say where it serves")
+	})
+	if err != nil || !i.process.running() {
+		i.tb.Fatalf("%s did not start: %v %v", name, err, i.process.err)
+	}
+}
+
+// Stop ends it as an operator does, with SIGTERM, and fails the test if it does
+// not end well.
+func (i *Informerd) Stop() {
+	i.tb.Helper()
+	if err := i.process.stop(30 * time.Second); err != nil {
+		i.tb.Fatal(err)
+	}
+	if i.process.err != nil {
+		i.tb.Errorf("informerd ended with %v after SIGTERM", i.process.err)
+	}
+}
+
+// Kill ends it with SIGKILL.
+func (i *Informerd) Kill() {
+	i.tb.Helper()
+	if !i.process.running() {
+		i.tb.Fatalf("informerd died before it was killed: %v", i.process.err)
+	}
+	i.process.kill()
+}
+
+// Signal sends it a signal.
+func (i *Informerd) Signal(sig syscall.Signal) {
+	i.tb.Helper()
+	if err := i.process.cmd.Process.Signal(sig); err != nil {
+		i.tb.Fatalf("signal informerd: %v", err)
+	}
+}
+
+// PID is its process.
+func (i *Informerd) PID() int { return i.process.cmd.Process.Pid }
+
+// Running says whether it has not ended.
+func (i *Informerd) Running() bool { return i.process.running() }
+
+// Log is everything it has printed in all its runs.
+func (i *Informerd) Log() string {
+	data, err := os.ReadFile(i.LogFile())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		i.tb.Fatal(err)
+	}
+	return string(data)
+}
+
+// LogLines are the lines it has printed that contain all of the texts.
+func (i *Informerd) LogLines(texts ...string) []string {
+	var lines []string
+next:
+	for line := range strings.Lines(i.Log()) {
+		for _, text := range texts {
+			if !strings.Contains(line, text) {
+				continue next
+			}
+		}
+		lines = append(lines, strings.TrimSuffix(line, "\n"))
+	}
+	return lines
+}
+
+func (i *Informerd) cleanup() {
+	if i.process == nil {
+		return
+	}
+	if i.process.running() {
+		if err := i.process.stop(30 * time.Second); err != nil {
+			i.tb.Error(err)
+		}
+	}
+	log := i.Log()
+	if at := strings.Index(log, "WARNING: DATA RACE"); at >= 0 && !i.opts.MayRace {
+		i.tb.Errorf("informerd has a data race:\n%s", head(log[at:], 60))
+	}
+	for _, bad := range []string{"panic: ", "fatal error: "} {
+		if at := strings.Index(log, bad); at >= 0 {
+			i.tb.Errorf("informerd panicked:\n%s", head(log[at:], 40))
+		}
+	}
+	if i.tb.Failed() {
+		i.tb.Logf("%s; the end of its log:\n%s", i.keepLog(log), tail(log, 80))
+	}
+}
+
+// keepLog copies the log of a failed test to where it outlives it.
+func (i *Informerd) keepLog(log string) string {
+	dir, err := Root()
+	if err != nil {
+		return err.Error()
+	}
+	dir = filepath.Join(dir, "test", "results")
+	name := strings.NewReplacer("/", "_", " ", "_").Replace(i.tb.Name()) + fmt.Sprintf("-%d.log", i.PID())
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name), []byte(log), 0o644)); err != nil {
+		return err.Error()
+	}
+	return "whole log: test/results/" + name
+}
+
+func head(s string, lines int) string {
+	all := strings.SplitAfterN(s, "\n", lines+1)
+	return strings.Join(all[:min(len(all), lines)], "")
+}
+
+// Answer is an HTTP answer.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Get asks; headers are pairs of names and values. Errors are those of the
+// connection.
+func (i *Informerd) Get(path string, headers ...string) (*Answer, error) {
+	return i.Do(http.MethodGet, path, headers...)
+}
+
+// Do is Get with another method.
+func (i *Informerd) Do(method, path string, headers ...string) (*Answer, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, i.URL+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	for n := 0; n+1 < len(headers); n += 2 {
+		req.Header.Set(headers[n], headers[n+1])
+	}
+	resp, err := i.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var body io.Reader = resp.Body
+	if resp.Header.Get("Content-Encoding") == "gzip" {
+		if body, err = gzip.NewReader(resp.Body); err != nil {
+			return nil, err
+		}
+	}
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return &Answer{resp.StatusCode, resp.Header, data}, nil
+}
+
+// Read asks for JSON, which must be there, and decodes it into v.
+func (i *Informerd) Read(path string, v any) error {
+	a, err := i.Get(path)
+	if err != nil {
+		return err
+	}
+	if a.Status != http.StatusOK {
+		return fmt.Errorf("GET %s: %d: %s", path, a.Status, head(string(a.Body), 5))
+	}
+	return decode(a.Body, v)
+}
+
+// MustGet is Get, whose errors fail the test.
+func (i *Informerd) MustGet(tb testing.TB, path string, headers ...string) *Answer {
+	tb.Helper()
+	a, err := i.Get(path, headers...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return a
+}
+
+// Resource is an item of /v1/resources.
+type Resource struct {
+	Group           string    `json:"group"`
+	Version         string    `json:"version"`
+	Resource        string    `json:"resource"`
+	Name            string    `json:"name"`
+	Kind            string    `json:"kind"`
+	Namespaced      bool      `json:"namespaced"`
+	State           string    `json:"state"`
+	Reason          string    `json:"reason"`
+	Since           time.Time `json:"since"`
+	Objects         int       `json:"objects"`
+	ResourceVersion string    `json:"resourceVersion"`
+	Indexes         []string  `json:"indexes"`
+	Counts          struct {
+		Events    uint64 `json:"events"`
+		Relists   uint64 `json:"relists"`
+		Expired   uint64 `json:"expired"`
+		Restarts  uint64 `json:"restarts"`
+		Undecoded uint64 `json:"undecoded"`
+		Mended    uint64 `json:"mended"`
+	} `json:"counts"`
+	Snapshot struct {
+		Drops      uint64 `json:"drops"`
+		DropReason string `json:"dropReason"`
+	} `json:"snapshot"`
+}
+
+// Resources are what /v1/resources says, by name.
+func (i *Informerd) Resources() (map[string]Resource, error) {
+	var list struct{ Items []Resource }
+	if err := i.Read("/v1/resources", &list); err != nil {
+		return nil, err
+	}
+	all := map[string]Resource{}
+	for _, r := range list.Items {
+		if twice, ok := all[r.Name]; ok {
+			return nil, fmt.Errorf("resource %s is there in two versions: %s and %s", r.Name, twice.Version, r.Version)
+		}
+		all[r.Name] = r
+	}
+	return all, nil
+}
+
+// Resource is one item of /v1/resources.
+func (i *Informerd) Resource(tb testing.TB, name string) Resource {
+	tb.Helper()
+	var r Resource
+	if err := i.Read("/v1/resources/"+name, &r); err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// States counts the watched resources by state.
+func (i *Informerd) States() (map[string]int, error) {
+	all, err := i.Resources()
+	if err != nil {
+		return nil, err
+	}
+	states := map[string]int{}
+	for _, r := range all {
+		if r.State != "unwatched" {
+			states[r.State]++
+		}
+	}
+	return states, nil
+}
+
+// WaitLive waits until everything that is watched is live, and the named
+// resources are among it.
+func (i *Informerd) WaitLive(tb testing.TB, timeout time.Duration, names ...string) {
+	tb.Helper()
+	Eventually(tb, timeout, "all resources live", func() error { return i.live(names) })
+}
+
+func (i *Informerd) live(names []string) error {
+	if !i.Running() {
+		return fmt.Errorf("informerd ended: %v", i.process.err)
+	}
+	all, err := i.Resources()
+	if err != nil {
+		return err
+	}
+	watched := 0
+	for _, name := range names {
+		if r := all[name]; r.State != "live" {
+			return fmt.Errorf("%s is %q: %s", name, r.State, r.Reason)
+		}
+	}
+	for name, r := range all {
+		if r.State == "unwatched" {
+			continue
+		}
+		watched++
+		if r.State != "live" {
+			return fmt.Errorf("%s is %s: %s", name, r.State, r.Reason)
+		}
+	}
+	if watched == 0 {
+		return errors.New("nothing is watched")
+	}
+	return nil
+}
+
+func decode(data []byte, v any) error {
+	d := json.NewDecoder(strings.NewReader(string(data)))
+	d.UseNumber()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("decode %q: %w", head(string(data), 3), err)
+	}
+	return nil
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package harness
+
+import "syscall"
+
+func childAttributes(syscall.Signal) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}

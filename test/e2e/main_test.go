@@ -1,0 +1,100 @@
+// Package e2e holds informerd to its promises: the real program, built with the
+// race detector, against real control planes.
+package e2e
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/informerd/informerd/test/e2e/harness"
+)
+
+// Two clusters are shared, each started by the first test that needs it. What
+// tests leave in them other tests must not mind. A test that stops components
+// has the small one to itself: no test here is parallel.
+//
+// INFORMERD_E2E_DEMO and INFORMERD_E2E_SMALL name the directories of devclusters
+// that run already, which saves their start while working on a test.
+var (
+	shared     string // directory of the clusters
+	runningMu  sync.Mutex
+	running    []*harness.Cluster // stopped at the end
+	demoOnce   = sync.OnceValues(func() (*harness.Cluster, error) { return start("demo", harness.Demo) })
+	smallOnce  = sync.OnceValues(func() (*harness.Cluster, error) { return start("small", harness.Small) })
+	attachable = map[string]string{"demo": "INFORMERD_E2E_DEMO", "small": "INFORMERD_E2E_SMALL"}
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	var err error
+	if shared, err = os.MkdirTemp("", "informerd-e2e-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	for _, c := range running {
+		err = errors.Join(err, c.Stop())
+	}
+	if err = errors.Join(err, os.RemoveAll(shared)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+func start(name string, args []string) (*harness.Cluster, error) {
+	if dir := os.Getenv(attachable[name]); dir != "" {
+		return harness.AttachCluster(dir)
+	}
+	began := time.Now()
+	c, err := harness.StartCluster(filepath.Join(shared, name), args...)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Printf("cluster %s started in %.1f s\n", name, time.Since(began).Seconds())
+	runningMu.Lock()
+	running = append(running, c)
+	runningMu.Unlock()
+	return c, nil
+}
+
+// demoCluster is the whole control plane with demo data and simulated nodes.
+func demoCluster(tb testing.TB) *harness.Cluster {
+	tb.Helper()
+	c, err := demoOnce()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// smallCluster is etcd and an API server.
+func smallCluster(tb testing.TB) *harness.Cluster {
+	tb.Helper()
+	c, err := smallOnce()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// syncTime is how long informerd may take to have everything live. It is no
+// bar: machines that run tests may be slow.
+const syncTime = 90 * time.Second
+
+// discoveryStreams are the resources that discovery streams for itself, once
+// after each start and each outage, to learn of new definitions at once.
+var discoveryStreams = map[string]int{
+	"customresourcedefinitions.apiextensions.k8s.io": 1,
+	"apiservices.apiregistration.k8s.io":             1,
+}
