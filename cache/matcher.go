@@ -75,10 +75,10 @@ func newMatcher(q Query, e *extraction, unique bool) (*Matcher, error) {
 	for _, r := range q.Fields.requirements {
 		m.fields = append(m.fields, newFieldTest(r, e))
 	}
-	if m.scan, err = newScanner(m.unindexed(), unique); err != nil {
+	if m.scan, err = newScanner(m.unindexed(), nil, unique); err != nil {
 		return nil, invalidf("fieldSelector", "%v", err)
 	}
-	m.scanAll = sync.OnceValues(func() (scanner, error) { return newScanner(m.byPath(), unique) })
+	m.scanAll = sync.OnceValues(func() (scanner, error) { return newScanner(m.byPath(), m.indexTerms(), unique) })
 	return m, nil
 }
 
@@ -132,12 +132,12 @@ func (m *Matcher) byPath() []FieldRequirement {
 			out = append(out, f.FieldRequirement)
 		}
 	}
-	for _, t := range m.terms {
-		if !t.builtin {
-			out = append(out, FieldRequirement{Path: t.path, Operator: selection.Equals, Values: []string{t.Value}})
-		}
-	}
 	return out
+}
+
+// indexTerms lists the terms of configured indexes.
+func (m *Matcher) indexTerms() []termTest {
+	return slices.DeleteFunc(slices.Clone(m.terms), func(t termTest) bool { return t.builtin })
 }
 
 // Match reports whether o matches. It fails only if the JSON of o cannot be
@@ -198,29 +198,35 @@ func (r FieldRequirement) result(exists, hit bool) bool {
 	return hit != r.negated()
 }
 
-// scanner tests requirements on the JSON of objects. It is immutable; its zero
-// value lets all pass.
+// scanner tests requirements and terms on the JSON of objects. It is immutable;
+// its zero value lets all pass.
 type scanner struct {
 	requirements []FieldRequirement
+	terms        []string // values wanted of the paths after those of requirements
 	extractor    *rawjson.Extractor
 }
 
-func newScanner(requirements []FieldRequirement, unique bool) (scanner, error) {
-	if len(requirements) == 0 {
-		return scanner{}, nil
+func newScanner(requirements []FieldRequirement, terms []termTest, unique bool) (scanner, error) {
+	s := scanner{requirements: requirements}
+	var paths []rawjson.Path
+	for _, r := range requirements {
+		paths = append(paths, r.Path)
 	}
-	paths := make([]rawjson.Path, len(requirements))
-	for i, r := range requirements {
-		paths[i] = r.Path
+	for _, t := range terms {
+		paths = append(paths, t.path)
+		s.terms = append(s.terms, t.Value)
 	}
-	e, err := rawjson.CompileExtractor(paths)
-	if err != nil {
+	if len(paths) == 0 {
+		return s, nil
+	}
+	var err error
+	if s.extractor, err = rawjson.CompileExtractor(paths); err != nil {
 		return scanner{}, err
 	}
 	if unique {
-		e = e.Unique()
+		s.extractor = s.extractor.Unique()
 	}
-	return scanner{requirements, e}, nil
+	return s, nil
 }
 
 func (s scanner) empty() bool { return s.extractor == nil }
@@ -250,26 +256,39 @@ func (s scanner) matchBuffer(o *Object, buf []byte) (bool, []byte, error) {
 	}
 	var few [8]found
 	state := few[:]
-	if len(s.requirements) > len(few) {
-		state = make([]found, len(s.requirements))
+	if n := len(s.requirements) + len(s.terms); n > len(few) {
+		state = make([]found, n)
 	}
 	err = s.extractor.Each(plain, func(v rawjson.Value) bool {
 		f := &state[v.Path]
 		f.any = true
 		f.exists = f.exists || v.Kind != rawjson.Null
-		f.hit = f.hit || s.requirements[v.Path].wants(v)
+		f.hit = f.hit || s.wants(v)
 		return true
 	})
-	if err != nil {
-		return false, plain, err
+	return err == nil && s.decide(state), plain, err
+}
+
+func (s scanner) wants(v rawjson.Value) bool {
+	if i := v.Path - len(s.requirements); i >= 0 {
+		return indexable(v) && string(v.Text) == s.terms[i]
 	}
+	return s.requirements[v.Path].wants(v)
+}
+
+func (s scanner) decide(state []found) bool {
 	for i, r := range s.requirements {
 		f := state[i]
 		if !r.result(f.exists, f.hit || !f.any && slices.Contains(r.Values, "")) {
-			return false, plain, nil
+			return false
 		}
 	}
-	return true, plain, nil
+	for i := range s.terms {
+		if !state[len(s.requirements)+i].hit {
+			return false
+		}
+	}
+	return true
 }
 
 func (r FieldRequirement) wants(v rawjson.Value) bool {

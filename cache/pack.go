@@ -51,7 +51,7 @@ func newDictionary(id uint32, raw []byte) (*dictionary, error) {
 func train(id uint32, samples [][]byte) (*dictionary, error) {
 	raw, err := dict.BuildZstdDict(samples, dict.Options{
 		MaxDictSize: dictionaryBytes,
-		HashBytes:   6,
+		HashBytes:   8, // long matches: what pods share are whole members
 		ZstdDictID:  id,
 		ZstdLevel:   compressLevel,
 	})

@@ -190,7 +190,7 @@ func (s *Store) treeLocked() *tree {
 	return s.copied
 }
 
-// changedLocked must be called before the contents are modified.
+// changingLocked must be called before the contents are modified.
 func (s *Store) changingLocked() { s.copied = nil }
 
 func (s *Store) specLocked() Spec {
@@ -218,7 +218,8 @@ func (s *Store) syncedLocked() bool {
 	return false
 }
 
-// sourceOfLocked returns the source that watches namespace, or nil.
+// sourceOf returns the source that watches namespace, or nil. The caller holds
+// mu or writing.
 func (s *Store) sourceOf(namespace string) *progress {
 	if src := s.sources[""]; src != nil {
 		return src
@@ -648,8 +649,8 @@ func (s *Store) DeleteAll(version string) {
 }
 
 // SetIndexes replaces the configured indexes. Subscribers and readers are not
-// disturbed; watches that want to resume from an earlier version have to list,
-// since earlier events know nothing of the new indexes.
+// disturbed: objects of earlier events keep the terms they have, and a Matcher
+// asks their JSON instead.
 func (s *Store) SetIndexes(definitions map[string]string) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -677,7 +678,6 @@ func (s *Store) SetIndexes(definitions map[string]string) error {
 	s.contents = c
 	s.extraction.Store(e)
 	s.unextracted.Store(unindexed)
-	s.ring.trim(s.ring.next, s.version)
 	s.revision++
 	s.dirty.all()
 	s.mu.Unlock()
