@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/dict"
@@ -13,6 +14,10 @@ const (
 	trainObjects    = 300
 	trainBytes      = 1 << 20 // of plain JSON
 	trainMinObjects = 16      // fewer share too little, however large they are
+	// trainSample bounds what of one object is looked at. The trainer encodes
+	// each sample as one block and panics on more than 128 KiB of it
+	// (klauspost/compress zstd/enc_base.go, addBlock).
+	trainSample = 64 << 10
 	// compressLevel: the better level takes twice the time for a few percent.
 	compressLevel = zstd.SpeedFastest
 	// maxPlain bounds what is unpacked at once, against a damaged frame.
@@ -49,6 +54,10 @@ func newDictionary(id uint32, raw []byte) (*dictionary, error) {
 
 // train makes a dictionary from the plain JSON of some objects of a resource.
 func train(id uint32, samples [][]byte) (*dictionary, error) {
+	samples = slices.Clone(samples)
+	for n, s := range samples {
+		samples[n] = s[:min(len(s), trainSample)]
+	}
 	raw, err := dict.BuildZstdDict(samples, dict.Options{
 		MaxDictSize: dictionaryBytes,
 		HashBytes:   8, // long matches: what pods share are whole members
