@@ -169,7 +169,7 @@ func (a readiness) text(verbose bool) string {
 	}
 	for _, res := range a.Resources {
 		name := res.Name
-		if res.Cluster != "" {
+		if len(a.Clusters) > 1 {
 			name = res.Cluster + "/" + name
 		}
 		switch {

@@ -70,9 +70,7 @@ func (f *fakeResource) decode(t testing.TB, object string) *cache.Object {
 	return o
 }
 
-func (f *fakeResource) apiVersion() string {
-	return schema.GroupVersion{Group: f.spec.GVR.Group, Version: f.spec.GVR.Version}.String()
-}
+func (f *fakeResource) apiVersion() string { return f.spec.GVR.GroupVersion().String() }
 
 // replace is a full list at version.
 func (f *fakeResource) replace(t testing.TB, version string, objects ...string) {

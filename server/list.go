@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/informerd/informerd/cache"
 )
 
@@ -118,7 +116,7 @@ func listHead(spec cache.Spec, page *cache.Page, pretty bool) ([]byte, error) {
 		Items      []string `json:"items"`
 	}{
 		Kind:       listKind(spec),
-		APIVersion: schema.GroupVersion{Group: spec.GVR.Group, Version: spec.GVR.Version}.String(),
+		APIVersion: spec.GVR.GroupVersion().String(),
 		Metadata:   listMeta{ResourceVersion: page.Version, Continue: page.Continue, Remaining: page.Remaining},
 		Items:      []string{},
 	}

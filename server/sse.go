@@ -5,11 +5,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerd/informerd/cache"
 )
@@ -71,48 +69,58 @@ func (e *eventWriter) object(t cache.EventType, o *cache.Object, resume string) 
 	return e.event(string(t), resume, e.buf)
 }
 
+// message is the data of every event but those of objects.
+type message struct {
+	Type            string      `json:"type"`
+	ResourceVersion string      `json:"resourceVersion,omitempty"`
+	State           cache.State `json:"state,omitempty"`
+	Reason          string      `json:"reason,omitempty"`
+	Age             *float64    `json:"age,omitempty"`
+	Object          any         `json:"object,omitempty"`
+}
+
 // bookmark writes the version reached, in the form of a Kubernetes bookmark;
 // the first one marks the end of the initial objects.
 func (e *eventWriter) bookmark(spec cache.Spec, version string, initial bool) {
-	object := map[string]any{
-		"kind":       spec.Kind,
-		"apiVersion": schema.GroupVersion{Group: spec.GVR.Group, Version: spec.GVR.Version}.String(),
-	}
-	meta := map[string]any{"resourceVersion": version}
+	object := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
+		Kind:       spec.Kind,
+		APIVersion: spec.GVR.GroupVersion().String(),
+	}}
+	object.ResourceVersion = version
 	if initial {
-		meta["annotations"] = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+		object.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	}
-	object["metadata"] = meta
-	e.value("BOOKMARK", version, map[string]any{"type": "BOOKMARK", "resourceVersion": version, "object": object})
+	e.message(version, message{Type: "BOOKMARK", ResourceVersion: version, Object: object})
 }
 
 // resync says that everything received before is void: the objects that follow,
 // up to the bookmark, are all there are.
 func (e *eventWriter) resync(version string) {
-	e.value("RESYNC", "", map[string]any{"type": "RESYNC", "resourceVersion": version})
+	e.message("", message{Type: "RESYNC", ResourceVersion: version})
 }
 
 // state says that the data is worth more or less than before.
 func (e *eventWriter) state(status cache.Status) {
-	value := map[string]any{"type": "STATE", "state": status.State, "reason": status.Reason}
+	m := message{Type: "STATE", State: status.State, Reason: status.Reason}
 	if age, known := ageOf(status); known {
-		value["age"] = json.Number(strconv.FormatFloat(age.Seconds(), 'f', 3, 64))
+		seconds := age.Round(time.Millisecond).Seconds()
+		m.Age = &seconds
 	}
-	e.value("STATE", "", value)
+	e.message("", m)
 }
 
 // failure is the last event of a stream that cannot go on.
 func (e *eventWriter) failure(status metav1.Status) error {
-	e.value("ERROR", "", map[string]any{"type": "ERROR", "object": status})
+	e.message("", message{Type: "ERROR", Object: status})
 	return e.flush()
 }
 
-func (e *eventWriter) value(name, id string, value any) {
-	data, err := json.Marshal(value)
+func (e *eventWriter) message(id string, m message) {
+	data, err := json.Marshal(m)
 	if err != nil {
 		panic(err) // strings and numbers only
 	}
-	_ = e.event(name, id, data)
+	_ = e.event(m.Type, id, data) // flush returns what the client did
 }
 
 // event writes one event. Its data is one line: JSON has line breaks only

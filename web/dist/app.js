@@ -10,6 +10,7 @@ const unwatched = document.getElementById("unwatched");
 const trouble = document.getElementById("trouble");
 const order = { key: "name", down: false };
 let items = [];
+let several = false; // clusters
 let etag = "";
 
 function text(tag, value, name) {
@@ -49,7 +50,7 @@ function row(item) {
   const name = text("th", "");
   name.scope = "row";
   const readable = ["live", "warm", "stale"].includes(item.state);
-  if (item.cluster) name.append(item.cluster + " / ");
+  if (several && item.cluster) name.append(item.cluster + " / ");
   name.append(readable ? link(item.name, path(item) + "/objects" + (query(item) || "?") + (query(item) ? "&" : "") + "limit=100&pretty=true") : item.name);
   const state = text("td", "");
   state.append(text("span", item.state, item.state));
@@ -101,6 +102,7 @@ async function poll() {
     const answer = await fetch(url, { headers: etag ? { "If-None-Match": etag } : {}, cache: "no-store" });
     if (answer.status === 200) {
       items = (await answer.json()).items;
+      several = new Set(items.map((i) => i.cluster)).size > 1;
       etag = answer.headers.get("ETag") || "";
     } else if (answer.status !== 304) {
       const status = await answer.json().catch(() => ({}));
