@@ -88,8 +88,8 @@ func (p *progress) done(t tally) {
 			"objects", t.objects, "duration", p.elapsed())
 		return
 	}
-	p.console.finish(fmt.Sprintf("live: %d resources%s, %s objects in %s; %s",
-		t.live, t.others(), thousands(t.objects), seconds(p.elapsed()), p.url))
+	p.console.finish(fmt.Sprintf("live: %s%s, %s objects in %s; %s",
+		plural(t.live, "resource"), t.others(), thousands(t.objects), seconds(p.elapsed()), p.url))
 }
 
 // others names the resources that are settled without being live.

@@ -59,13 +59,24 @@ func Merge(known []discovery.Resource, set discovery.Set) []discovery.Resource {
 		all[r.GroupResource()] = r
 	}
 	for _, k := range known {
-		if r, reported := all[k.GroupResource()]; set.Unknown(k.GVR) && !(reported && r.GVR == k.GVR) {
+		if kept(k, set) {
 			all[k.GroupResource()] = k
 		}
 	}
 	merged := slices.Collect(maps.Values(all))
 	sortResources(merged)
 	return merged
+}
+
+// kept tells whether k, known before, still holds beside set. Where its group
+// version does not answer, another version is no reason to give it up.
+func kept(k discovery.Resource, set discovery.Set) bool {
+	r, reported := set.Get(k.GroupResource())
+	if !reported {
+		return set.Unknown(k.GVR)
+	}
+	_, failed := set.Failed[k.GVR.GroupVersion()]
+	return failed && r.GVR != k.GVR
 }
 
 func sortResources(all []discovery.Resource) {

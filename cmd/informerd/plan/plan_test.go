@@ -172,6 +172,9 @@ func TestMerge(t *testing.T) {
 			[]discovery.Resource{namespaced("e.v1"), namespaced("a.v2.x")}},
 		{"another version while ours is unknown", discovery.Set{Resources: []discovery.Resource{namespaced("c.v1.z")}, Failed: failed},
 			[]discovery.Resource{known[1], known[2]}},
+		{"provisional", discovery.Set{Provisional: true, Resources: []discovery.Resource{namespaced("a.v2.x")}},
+			[]discovery.Resource{known[3], namespaced("a.v2.x"), known[1], known[2]}},
+		{"pending", discovery.Set{Pending: []schema.GroupVersionResource{known[1].GVR}}, []discovery.Resource{known[1]}},
 		{"the set's own word on an unknown group", discovery.Set{
 			Resources: []discovery.Resource{{GVR: known[1].GVR, Kind: "B", Stale: true}}, Failed: failed,
 		}, []discovery.Resource{{GVR: known[1].GVR, Kind: "B", Stale: true}, known[2]}},
