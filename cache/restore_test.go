@@ -1,0 +1,216 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRestore: what is saved and restored answers as before, indexes and
+// compressed objects included.
+func TestRestore(t *testing.T) {
+	from := filledStore(t, 400)
+	batch, ok := from.TakeChanges()
+	if !ok || !batch.Reset || len(batch.Put) != 400 || len(batch.Saved.Dictionaries) != 1 {
+		t.Fatalf("first batch: %v, reset %v, %d records, %d dictionaries", ok, batch.Reset, len(batch.Put), len(batch.Saved.Dictionaries))
+	}
+	for name, indexes := range map[string]map[string]string{
+		"same indexes":    podSpec().Indexes,
+		"another index":   {"node": "spec.nodeName", "ip": "status.podIP"},
+		"the same name":   {"node": "status.hostIP"},
+		"no more indexes": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := podSpec()
+			spec.Indexes = indexes
+			s := newStore(t, spec)
+			if err := s.Restore(batch.Saved, slices.Clone(batch.Put)); err != nil {
+				t.Fatal(err)
+			}
+			checkContents(t, s)
+			if err := from.SetIndexes(indexes); err != nil {
+				t.Fatal(err)
+			}
+			for _, info := range from.Indexes() {
+				want, version, _ := from.IndexValues(info.Name, "", 0)
+				got, restored, err := s.IndexValues(info.Name, "", 0)
+				if diff := cmp.Diff(want, got); diff != "" || err != nil || version != restored {
+					t.Errorf("index %s at %s, %s (%v):\n%s", info.Name, version, restored, err, diff)
+				}
+			}
+			want, got := from.objectsOf(""), s.objectsOf("")
+			if diff := cmp.Diff(keysOf(want), keysOf(got)); diff != "" {
+				t.Error(diff)
+			}
+			if !got[7].Created().Equal(want[7].Created()) || got[7].UID() != want[7].UID() {
+				t.Errorf("restored %v %s, want %v %s", got[7].Created(), got[7].UID(), want[7].Created(), want[7].UID())
+			}
+			b, dirty := s.TakeChanges()
+			if same := maps.Equal(indexes, podSpec().Indexes); dirty == same || dirty && !b.Reset {
+				t.Errorf("something to save: %v, everything: %v", dirty, b.Reset)
+			}
+			// The next object is packed with the dictionary at hand.
+			o, err := s.Decode(realPod(1, 1000), "", "")
+			if err != nil || o.dict != got[1].dict {
+				t.Errorf("decoded with another dictionary (%v)", err)
+			}
+			// Watches go on exactly from the restored version.
+			s.Apply("", Modified, o)
+			if got := len(readAll(t, watch(t, s, "400"))); got == 0 {
+				t.Error("Watch(400) delivers nothing")
+			}
+			if _, err := s.Watch("399"); !errors.Is(err, ErrExpired) {
+				t.Errorf("Watch(399) = %v, want ErrExpired", err)
+			}
+		})
+	}
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	from := filledStore(t, 320)
+	batch, _ := from.TakeChanges()
+	for name, damage := range map[string]func(s *Saved, r []Record) []Record{
+		"twice the same key":    func(_ *Saved, r []Record) []Record { return append(r, r[5]) },
+		"no name":               func(_ *Saved, r []Record) []Record { r[3].Name = ""; return r },
+		"dictionary missing":    func(s *Saved, r []Record) []Record { s.Dictionaries = nil; return r },
+		"dictionary damaged":    func(s *Saved, r []Record) []Record { damageAll(s.Dictionaries); return r },
+		"plain of another size": func(_ *Saved, r []Record) []Record { r[9].Dictionary = 0; return r },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, podSpec())
+			saved := batch.Saved
+			saved.Dictionaries = maps.Clone(saved.Dictionaries)
+			records := damage(&saved, slices.Clone(batch.Put))
+			if err := s.Restore(saved, records); err == nil {
+				t.Error("restored")
+			}
+			if s.Len() != 0 || s.Version() != "" {
+				t.Errorf("%d objects at %q are left", s.Len(), s.Version())
+			}
+		})
+	}
+}
+
+func damageAll(dictionaries map[uint32][]byte) {
+	for id, d := range dictionaries {
+		dictionaries[id] = d[:len(d)/2]
+		if len(d) > 200 {
+			dictionaries[id] = append([]byte{1, 2, 3, 4}, d[4:]...)
+		}
+	}
+}
+
+// TestDirty: keys are saved in the state they have when they are taken, and
+// nothing is taken before the first sync.
+func TestDirty(t *testing.T) {
+	s := newStore(t, thingSpec)
+	if _, ok := s.TakeChanges(); ok {
+		t.Error("there is something to save before the first sync")
+	}
+	s.Replace("", []*Object{decodeSimple(t, s, "a", "x", 1)}, "10")
+	if b, ok := s.TakeChanges(); !ok || !b.Reset || len(b.Put) != 1 || b.Saved.ResourceVersions[""] != "10" {
+		t.Errorf("first batch %v, %+v", ok, b)
+	}
+	if _, ok := s.TakeChanges(); ok {
+		t.Error("there is something to save twice")
+	}
+	s.Bookmark("", "11")
+	if b, ok := s.TakeChanges(); !ok || len(b.Put)+len(b.Delete) != 0 || b.Saved.ResourceVersions[""] != "11" {
+		t.Errorf("after a bookmark %v, %+v", ok, b)
+	}
+	s.Apply("", Added, decodeSimple(t, s, "a", "y", 12))
+	failed, _ := s.TakeChanges()
+	s.Apply("", Deleted, decodeSimple(t, s, "a", "y", 13))
+	s.GiveBack(failed)
+	b, ok := s.TakeChanges()
+	if !ok || len(b.Put) != 0 || !slices.Equal(b.Delete, []Key{{"a", "y"}}) || b.Saved.ResourceVersions[""] != "13" {
+		t.Errorf("after a failed commit and a deletion %v, %+v", ok, b)
+	}
+	for i := range 1000 {
+		s.Apply("", Modified, decodeSimple(t, s, "a", "x", 20+i))
+	}
+	if b, _ := s.TakeChanges(); len(b.Put) != 1 || b.Put[0].ResourceVersion != strconv.Itoa(1019) {
+		t.Errorf("1000 changes of one object are saved as %d records", len(b.Put))
+	}
+}
+
+func TestDeleteAll(t *testing.T) {
+	s := newStore(t, thingSpec)
+	s.Replace("", []*Object{decodeSimple(t, s, "a", "y", 1), decodeSimple(t, s, "a", "x", 2)}, "10")
+	sub := watch(t, s, "")
+	s.DeleteAll("12")
+	if got, want := readAll(t, sub), "DELETED a/x@2, DELETED a/y@1"; got != want {
+		t.Errorf("delivered %q, want %q", got, want)
+	}
+	if s.Len() != 0 || s.Version() != "12" || s.Stats().Terms != 0 {
+		t.Errorf("%d objects, %d terms at %s are left", s.Len(), s.Stats().Terms, s.Version())
+	}
+}
+
+func TestSelectCancelled(t *testing.T) {
+	s := filledStore(t, 400)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := s.Select(ctx, Query{Fields: mustFields(t, "spec.priority=0")}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Select() = %v, want the context's error", err)
+	}
+}
+
+// TestPlan: an indexed query looks at no JSON.
+func TestPlan(t *testing.T) {
+	s := filledStore(t, 400)
+	for q, want := range map[string]Plan{
+		"spec.nodeName=node-001":                     {Indexes: []string{"node"}, Candidates: 1},
+		"spec.nodeName!=node-001,spec.priority=0":    {Indexes: []string{"node"}, Candidates: 398, Scanned: 398},
+		"metadata.name=" + podName(3):                {Candidates: 400},
+		"status.phase in (Pending,Succeeded),kind=X": {Indexes: []string{"phase"}},
+	} {
+		r, err := s.Select(context.Background(), Query{Fields: mustFields(t, q)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want.Candidates == 0 {
+			want.Candidates, want.Scanned = r.Plan.Candidates, r.Plan.Candidates
+		}
+		if diff := cmp.Diff(want.Indexes, r.Plan.Indexes); diff != "" || want.Scanned != r.Plan.Scanned {
+			t.Errorf("%s: plan %+v, want %+v", q, r.Plan, want)
+		}
+	}
+}
+
+func TestInvalid(t *testing.T) {
+	for parameter, change := range map[string]func(*Spec){
+		"indexes":      func(s *Spec) { s.Indexes = map[string]string{"label": "spec.x"} },
+		"indexes.node": func(s *Spec) { s.Indexes = map[string]string{"node": "spec..x"} },
+		"drop":         func(s *Spec) { s.Drop = []string{"["} },
+		"redact":       func(s *Spec) { s.Redact = []string{"]"} },
+		"namespaces":   func(s *Spec) { s.Namespaces = []string{"[a"} },
+	} {
+		spec := thingSpec
+		change(&spec)
+		_, err := NewStore(spec, StoreOptions{})
+		var invalid *InvalidError
+		if !errors.As(err, &invalid) || invalid.Parameter != parameter {
+			t.Errorf("NewStore() = %v, want an InvalidError of %s", err, parameter)
+		}
+	}
+	s := newStore(t, thingSpec)
+	var invalid *InvalidError
+	if _, err := s.Matcher(Query{Terms: []Term{{"nope", "x"}}}); !errors.As(err, &invalid) || invalid.Message != `there is no index "nope"; the indexes are namespace, label, owner, node` {
+		t.Errorf("Matcher() = %v", err)
+	}
+	if _, _, err := s.IndexValues("nope", "", 0); !errors.As(err, &invalid) || invalid.Parameter != "index" {
+		t.Errorf("IndexValues() = %v", err)
+	}
+	if _, err := s.Select(context.Background(), Query{Namespaces: []string{"[a"}}); !errors.As(err, &invalid) {
+		t.Errorf("Select() = %v", err)
+	}
+	if err := s.SetIndexes(map[string]string{"owner": "spec.x"}); !errors.As(err, &invalid) {
+		t.Errorf("SetIndexes() = %v", err)
+	}
+}
