@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -155,7 +154,7 @@ func notFound(format string, args ...any) error {
 
 func writeStatus(w http.ResponseWriter, status metav1.Status) {
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	body, err := json.Marshal(status)
+	body, err := marshal(status, false)
 	if err != nil {
 		panic(err) // strings and numbers only
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -117,7 +116,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	body, mediaType := answer.text(verbose), typeText+"; charset=utf-8"
 	w.Header().Add("Vary", "Accept")
 	if !accepts(r, typeText) && accepts(r, typeJSON) {
-		encoded, err := json.Marshal(answer)
+		encoded, err := marshal(answer, false)
 		if err != nil {
 			return err
 		}

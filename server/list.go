@@ -120,13 +120,10 @@ func listHead(spec cache.Spec, page *cache.Page, pretty bool) ([]byte, error) {
 		Metadata:   listMeta{ResourceVersion: page.Version, Continue: page.Continue, Remaining: page.Remaining},
 		Items:      []string{},
 	}
-	var head []byte
-	var err error
+	head, err := marshal(list, pretty)
 	if pretty {
-		head, err = json.MarshalIndent(list, "", "  ")
 		return bytes.TrimSuffix(head, []byte("]\n}")), err
 	}
-	head, err = json.Marshal(list)
 	return bytes.TrimSuffix(head, []byte("]}")), err
 }
 
@@ -164,17 +161,24 @@ func (c *clientWriter) Write(p []byte) (int, error) {
 
 // writeJSON answers with one value.
 func writeJSON(w http.ResponseWriter, r *http.Request, value any, pretty bool) error {
-	var body []byte
-	var err error
-	if pretty {
-		body, err = json.MarshalIndent(value, "", "  ")
-	} else {
-		body, err = json.Marshal(value)
-	}
+	body, err := marshal(value, pretty)
 	if err != nil {
 		return err
 	}
 	return writeBody(w, r, append(body, '\n'))
+}
+
+// marshal leaves &, < and > as they are, unlike json.Marshal: messages name
+// URLs, and no answer is taken for HTML.
+func marshal(value any, pretty bool) ([]byte, error) {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)
+	if pretty {
+		enc.SetIndent("", "  ")
+	}
+	err := enc.Encode(value)
+	return bytes.TrimSuffix(body.Bytes(), []byte("\n")), err
 }
 
 func writeBody(w http.ResponseWriter, r *http.Request, body []byte) error {

@@ -116,7 +116,7 @@ func (e *eventWriter) failure(status metav1.Status) error {
 }
 
 func (e *eventWriter) message(id string, m message) {
-	data, err := json.Marshal(m)
+	data, err := marshal(m, false)
 	if err != nil {
 		panic(err) // strings and numbers only
 	}
