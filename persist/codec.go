@@ -141,6 +141,15 @@ func appendKey(b []byte, k cache.Key) ([]byte, error) {
 	return append(b, k.Name...), nil
 }
 
+// parseKey is the inverse of appendKey. A key without separator is a name.
+func parseKey(key []byte) cache.Key {
+	namespace, name, ok := strings.Cut(string(key), "\x00")
+	if !ok {
+		return cache.Key{Name: string(key)}
+	}
+	return cache.Key{Namespace: namespace, Name: name}
+}
+
 // indexTable numbers the index names of one resource. Records hold the numbers,
 // so a name keeps its number as long as records exist.
 type indexTable struct {

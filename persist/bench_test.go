@@ -1,0 +1,112 @@
+package persist
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/informerd/informerd/cache"
+)
+
+const benchObjects = 20_000
+
+// benchDB is a file of 20,000 records.
+func benchDB(b *testing.B, sync bool) *DB {
+	b.Helper()
+	db, err := Open(Options{Path: newPath(b), NoSync: !sync})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { db.Close() })
+	commit(b, db, bulkBatch(pods, benchObjects))
+	return db
+}
+
+func fileBytes(b *testing.B, db *DB) int64 {
+	info, err := os.Stat(db.options.Path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return info.Size()
+}
+
+func BenchmarkLoad(b *testing.B) {
+	db := benchDB(b, false)
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		saved, err := db.Load(pods, func(cache.Record) error { n++; return nil })
+		if err != nil || n != benchObjects || saved.Objects != n {
+			b.Fatal(n, err)
+		}
+	}
+	b.ReportMetric(float64(fileBytes(b, db))/benchObjects, "file-B/object")
+}
+
+func BenchmarkOpen(b *testing.B) {
+	db := benchDB(b, false)
+	db.Close()
+	for b.Loop() {
+		db, err := Open(db.options)
+		if err != nil {
+			b.Fatal(err)
+		}
+		db.Close()
+	}
+}
+
+// BenchmarkCommit is what a busy second costs: 500 of 20,000 rows changed.
+func BenchmarkCommit(b *testing.B) {
+	for _, sync := range []bool{false, true} {
+		b.Run(fmt.Sprintf("fsync=%t", sync), func(b *testing.B) {
+			db := benchDB(b, sync)
+			rng := rand.New(rand.NewPCG(3, 4))
+			before := db.Stats()
+			for b.Loop() {
+				batch := cache.Batch{Saved: savedOf(pods, "2"), Put: make([]cache.Record, 500)}
+				for i := range batch.Put {
+					batch.Put[i] = bulkRecord(rng, rng.IntN(benchObjects))
+				}
+				commit(b, db, batch)
+			}
+			written := db.Stats().WrittenBytes - before.WrittenBytes
+			b.ReportMetric(float64(written)/float64(b.N), "written-B/op")
+			b.ReportMetric(float64(fileBytes(b, db))/benchObjects, "file-B/object")
+		})
+	}
+}
+
+// BenchmarkBookmark moves nothing but the resourceVersions of 50 resources.
+func BenchmarkBookmark(b *testing.B) {
+	db := benchDB(b, true)
+	batches := make([]cache.Batch, 50)
+	for i := range batches {
+		r := pods
+		r.GVR.Resource = fmt.Sprintf("kind%d", i)
+		batches[i] = cache.Batch{Saved: savedOf(r, "1"), Reset: true}
+	}
+	commit(b, db, batches...)
+	before := db.Stats()
+	for i := range batches {
+		batches[i].Reset = false
+	}
+	for b.Loop() {
+		commit(b, db, batches...)
+	}
+	b.ReportMetric(float64(db.Stats().WrittenBytes-before.WrittenBytes)/float64(b.N), "written-B/op")
+}
+
+// BenchmarkReset is the first sync of 20,000 objects.
+func BenchmarkReset(b *testing.B) {
+	batch := bulkBatch(pods, benchObjects)
+	b.ReportAllocs()
+	for b.Loop() {
+		db, err := Open(Options{Path: newPath(b)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		commit(b, db, batch)
+		db.Close()
+	}
+}

@@ -1,0 +1,222 @@
+package persist
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// FileInfo says what a file holds.
+type FileInfo struct {
+	Path      string         `json:"path"`
+	Format    uint32         `json:"format"`
+	FileBytes int64          `json:"fileBytes"`
+	FreeBytes int64          `json:"freeBytes"`
+	Resources []ResourceInfo `json:"resources"`
+}
+
+// ResourceInfo says what a file holds of one resource.
+type ResourceInfo struct {
+	Cluster          string            `json:"cluster,omitempty"`
+	Group            string            `json:"group,omitempty"`
+	Version          string            `json:"version"`
+	Resource         string            `json:"resource"`
+	Kind             string            `json:"kind,omitempty"`
+	Objects          int               `json:"objects"`
+	Bytes            int64             `json:"bytes"` // keys and records, without free space in pages
+	ResourceVersions map[string]string `json:"resourceVersions,omitempty"`
+	SavedAt          time.Time         `json:"savedAt,omitzero"`
+	Dictionaries     map[uint32]int    `json:"dictionaries,omitempty"` // sizes in bytes, by id
+	ClusterUID       string            `json:"clusterUID,omitempty"`
+	ServerVersion    string            `json:"serverVersion,omitempty"`
+	Indexes          []string          `json:"indexes,omitempty"`
+	// Error says why the resource cannot be described. What lies in its records
+	// is for Verify to say.
+	Error string `json:"error,omitempty"`
+}
+
+// Info describes the file at path. It fails for a file that is in use, or of
+// which no resource can be found.
+func Info(path string) (*FileInfo, error) {
+	s, err := inspect(path)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if s.found.whole != nil {
+		return nil, fmt.Errorf("%s: %w", path, asCorrupt(s.found.whole))
+	}
+	info := &FileInfo{
+		Path:      path,
+		FileBytes: s.size,
+		FreeBytes: int64(s.found.free) * int64(s.bolt.Info().PageSize),
+		Resources: []ResourceInfo{},
+	}
+	err = view(s.bolt, func(tx *bbolt.Tx) error {
+		if info.Format, err = decodeFormat(tx.Bucket(rootBucket).Get(formatKey)); err != nil {
+			return err
+		}
+		return forEachResource(tx, func(name []byte, b *bbolt.Bucket) error {
+			info.Resources = append(info.Resources, s.describe(name, b))
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, public(err))
+	}
+	return info, nil
+}
+
+// inspect opens a file of ours for reading.
+func inspect(path string) (*source, error) {
+	s, err := openSource(Options{Path: path, Log: slog.New(slog.DiscardHandler)}.withDefaults())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, public(err))
+	}
+	if s.layout != nil {
+		_ = s.Close()
+		return nil, fmt.Errorf("%s: %w", path, s.layout)
+	}
+	return s, nil
+}
+
+func (s *source) describe(name []byte, b *bbolt.Bucket) ResourceInfo {
+	r, err := parseResourceName(name)
+	info := ResourceInfo{Cluster: r.Cluster, Group: r.GVR.Group, Version: r.GVR.Version, Resource: r.GVR.Resource}
+	if err == nil {
+		err = s.found.parts[string(name)]
+	}
+	var saved savedMeta
+	if err == nil {
+		saved, err = loadSaved(name, b)
+	}
+	if err != nil {
+		info.Error = err.Error()
+		return info
+	}
+	info.Kind = saved.Spec.Kind
+	info.Objects = saved.Objects
+	info.ResourceVersions = saved.ResourceVersions
+	info.SavedAt = saved.SavedAt
+	info.ClusterUID, info.ServerVersion = saved.ClusterUID, saved.ServerVersion
+	info.Indexes = saved.Indexes
+	info.Dictionaries = make(map[uint32]int)
+	for id, data := range saved.saved.Dictionaries {
+		info.Dictionaries[id] = len(data)
+	}
+	if objects := b.Bucket(objectsBucket); objects != nil {
+		_ = objects.ForEach(func(k, v []byte) error {
+			info.Bytes += int64(len(k) + len(v))
+			return nil
+		})
+	}
+	return info
+}
+
+// Report is what Verify found.
+type Report struct {
+	FileBytes int64
+	Resources int
+	Objects   int
+	Problems  []Problem
+}
+
+// Problem is one thing that is damaged.
+type Problem struct {
+	// Resource it belongs to, nil for the file as a whole.
+	Resource *cache.Resource
+	// Key of the object it belongs to, if it does.
+	Key *cache.Key
+	Err error
+}
+
+func (p Problem) String() string {
+	switch {
+	case p.Resource == nil:
+		return p.Err.Error()
+	case p.Key == nil:
+		return fmt.Sprintf("%s: %v", p.Resource, p.Err)
+	}
+	return fmt.Sprintf("%s: object %s: %v", p.Resource, p.Key, p.Err)
+}
+
+// Verify reads everything in the file at path and reports all that is damaged.
+// The error is for a file that cannot be read at all: missing, in use, of
+// another program, of a newer informerd.
+func Verify(path string) (*Report, error) {
+	s, err := inspect(path)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	report := &Report{FileBytes: s.size}
+	if s.found.whole != nil {
+		report.add(nil, nil, s.found.whole)
+		return report, nil
+	}
+	if s.found.rest != nil {
+		report.add(nil, nil, s.found.rest)
+	}
+	err = view(s.bolt, func(tx *bbolt.Tx) error {
+		if s.found.sound() {
+			// bbolt's own check survives nothing that ours has not ruled out.
+			for err := range tx.Check() {
+				report.add(nil, nil, err)
+			}
+		}
+		return forEachResource(tx, func(name []byte, b *bbolt.Bucket) error {
+			s.verify(report, name, b)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, public(err))
+	}
+	return report, nil
+}
+
+func (r *Report) add(resource *cache.Resource, key *cache.Key, err error) {
+	r.Problems = append(r.Problems, Problem{resource, key, err})
+}
+
+// verify adds what is wrong with one resource, going on after each problem.
+func (s *source) verify(report *Report, name []byte, b *bbolt.Bucket) {
+	report.Resources++
+	r, err := parseResourceName(name)
+	if err != nil {
+		report.add(nil, nil, err)
+		return
+	}
+	if err := s.found.parts[string(name)]; err != nil {
+		report.add(&r, nil, err)
+		return
+	}
+	saved, err := loadSaved(name, b)
+	if err != nil {
+		report.add(&r, nil, err)
+		return
+	}
+	var count int
+	var sum uint32
+	before := len(report.Problems)
+	decoder := newRecordDecoder(saved.Indexes)
+	if objects := b.Bucket(objectsBucket); objects != nil {
+		c := objects.Cursor()
+		for k, v := c.First(); k != nil; k, v = c.Next() {
+			count++
+			sum ^= storedSum(v)
+			if _, err := saved.decode(decoder, k, v); err != nil {
+				key := parseKey(k)
+				report.add(&r, &key, err)
+			}
+		}
+	}
+	report.Objects += count
+	if err := saved.complete(count, sum); err != nil && len(report.Problems) == before {
+		report.add(&r, nil, err)
+	}
+}
