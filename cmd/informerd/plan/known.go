@@ -59,8 +59,12 @@ func Merge(known []discovery.Resource, set discovery.Set) []discovery.Resource {
 		all[r.GroupResource()] = r
 	}
 	for _, k := range known {
-		if kept(k, set) {
+		r, reported := all[k.GroupResource()]
+		switch {
+		case kept(k, set):
 			all[k.GroupResource()] = k
+		case reported:
+			all[k.GroupResource()] = remember(r, k)
 		}
 	}
 	merged := slices.Collect(maps.Values(all))
@@ -77,6 +81,17 @@ func kept(k discovery.Resource, set discovery.Set) bool {
 	}
 	_, failed := set.Failed[k.GVR.GroupVersion()]
 	return failed && r.GVR != k.GVR
+}
+
+// remember is r with what k knew of its definition, where r does not know it: a
+// CRD that could not be read now is unknown, not changed.
+func remember(r, k discovery.Resource) discovery.Resource {
+	if r.GVR != k.GVR || r.CRDUID != "" || k.CRDUID == "" {
+		return r
+	}
+	r.CRDUID, r.CRDGeneration = k.CRDUID, k.CRDGeneration
+	r.Aggregated, r.SelectableFields = k.Aggregated, k.SelectableFields
+	return r
 }
 
 func sortResources(all []discovery.Resource) {

@@ -187,6 +187,23 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// A CRD that cannot be read any more does not restart what it defines.
+func TestMergeRemembersDefinitions(t *testing.T) {
+	known := discovery.Resource{GVR: gvr("widgets.v1.example.com"), CRDUID: "u", CRDGeneration: 3, SelectableFields: []string{".spec.a"}}
+	unread := discovery.Resource{GVR: known.GVR, Kind: "Widget", Aggregated: true}
+	want := known
+	want.Kind = "Widget"
+	got := plan.Merge([]discovery.Resource{known}, discovery.Set{Resources: []discovery.Resource{unread}})
+	if diff := cmp.Diff([]discovery.Resource{want}, got); diff != "" {
+		t.Errorf("Merge() of an unread definition (-want +got):\n%s", diff)
+	}
+	changed := discovery.Resource{GVR: known.GVR, CRDUID: "u", CRDGeneration: 4}
+	got = plan.Merge([]discovery.Resource{known}, discovery.Set{Resources: []discovery.Resource{changed}})
+	if diff := cmp.Diff([]discovery.Resource{changed}, got); diff != "" {
+		t.Errorf("Merge() of a changed definition (-want +got):\n%s", diff)
+	}
+}
+
 func TestWarnings(t *testing.T) {
 	r := rules(t, `[{match: [leases, pods.v2]}, {match: [deployments.apps, zebras]}, {match: ["*.zoo"]}, {match: [events.events.k8s.io, "*"]}]`)
 	got := plan.Warnings(r, []discovery.Resource{
