@@ -28,6 +28,14 @@ func (c *changes) add(k Key) {
 	c.keys[k] = struct{}{}
 }
 
+// bound keeps the keys of deleted objects from piling up where nobody takes
+// them: from a point on, saving everything is less.
+func (c *changes) bound(objects int) {
+	if len(c.keys) > 2*objects+4096 {
+		c.all()
+	}
+}
+
 func (c *changes) all() {
 	c.reset, c.keys = true, nil
 }

@@ -40,6 +40,9 @@ func (e entry) less(o entry) bool {
 // probe is an entry to look for.
 func probe(k Key) entry {
 	o := &Object{}
+	if len(k.Namespace)+len(k.Name) > maxIdentity {
+		return entry{obj: o} // no object is called that
+	}
 	o.setIdentity(identity{namespace: k.Namespace, name: k.Name})
 	return entry{obj: o}
 }

@@ -289,7 +289,7 @@ func randomField(r *rand.Rand) string {
 	case 5:
 		return p
 	default:
-		return "spec.node=" + v()
+		return pick(r, "spec.node="+v(), "metadata.name=k3", "metadata.namespace=a", "metadata.name=k3,metadata.namespace=b")
 	}
 }
 

@@ -12,8 +12,10 @@ import (
 const (
 	dictionaryBytes = 32 << 10
 	trainObjects    = 300
-	trainBytes      = 1 << 20 // of plain JSON
+	trainBytes      = 1 << 20 // of plain JSON held
+	trainBytesMax   = 4 << 20 // of the objects of a first list that wait for it
 	trainMinObjects = 16      // fewer share too little, however large they are
+	sampleBytes     = 32 << 10
 	// trainSample bounds what of one object is looked at. The trainer encodes
 	// each sample as one block and panics on more than 128 KiB of it
 	// (klauspost/compress zstd/enc_base.go, addBlock).

@@ -13,8 +13,9 @@ type packing struct {
 	// cold: no list has been completed, and what is decoded is sampled.
 	cold atomic.Bool
 
-	mu      sync.Mutex // guards all below; never taken to unpack
-	samples [][]byte
+	mu          sync.Mutex // guards all below; never taken to unpack
+	samples     [][]byte
+	sampleBytes int
 	// retry is how many objects there must be before training is tried again.
 	retry int
 }
@@ -43,13 +44,19 @@ func (p *packing) sample(data []byte) {
 	if p.dict.Load() != nil {
 		return
 	}
-	p.samples = append(p.samples, data)
-	if len(p.samples) < max(trainObjects, p.retry) {
+	p.samples = append(p.samples, sampleOf(data))
+	p.sampleBytes += len(data)
+	full := len(p.samples) >= trainObjects || p.sampleBytes >= trainBytesMax && len(p.samples) >= trainMinObjects
+	if !full || len(p.samples) < p.retry {
 		return
 	}
 	p.trainLocked(p.samples)
-	p.samples = nil
+	p.samples, p.sampleBytes = nil, 0
 }
+
+// sampleOf returns the part of an object that is trained on: what large objects
+// have in common is at the start, before their data.
+func sampleOf(plain []byte) []byte { return plain[:min(len(plain), sampleBytes)] }
 
 // warm ends sampling: from now on there are objects to choose from.
 func (p *packing) warm() {
@@ -118,7 +125,7 @@ func (s *Store) train() {
 	var samples [][]byte
 	for i := 0; i < len(objs) && len(samples) < trainObjects; i += step {
 		if data, err := objs[i].JSON(); err == nil {
-			samples = append(samples, data)
+			samples = append(samples, sampleOf(data))
 		}
 	}
 	s.packing.mu.Lock()

@@ -59,6 +59,9 @@ func (s *Store) Restore(saved Saved, records []Record) error {
 }
 
 func (s *Store) restoreSourcesLocked(versions map[string]string) {
+	if len(versions) == 0 {
+		return // the objects are to be compared with a list
+	}
 	s.sources = map[string]*progress{}
 	for name, version := range versions {
 		s.sources[name] = &progress{synced: true, version: version}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -131,10 +132,21 @@ func TestDirty(t *testing.T) {
 	if !ok || len(b.Put) != 0 || !slices.Equal(b.Delete, []Key{{"a", "y"}}) || b.Saved.ResourceVersions[""] != "13" {
 		t.Errorf("after a failed commit and a deletion %v, %+v", ok, b)
 	}
-	for i := range 1000 {
-		s.Apply("", Modified, decodeSimple(t, s, "a", "x", 20+i))
+	// Nobody takes for a long time, while objects come and go.
+	for i := range 6000 {
+		s.Apply("", Added, decodeSimple(t, s, "a", "z"+strconv.Itoa(i), 100+2*i))
+		s.Apply("", Deleted, decodeSimple(t, s, "a", "z"+strconv.Itoa(i), 101+2*i))
 	}
-	if b, _ := s.TakeChanges(); len(b.Put) != 1 || b.Put[0].ResourceVersion != strconv.Itoa(1019) {
+	if n := len(s.dirty.keys); n > 5000 {
+		t.Errorf("%d keys wait to be saved for one object", n)
+	}
+	if b, ok := s.TakeChanges(); !ok || !b.Reset || len(b.Put) != 1 {
+		t.Errorf("after too many keys: reset %v, %d records", b.Reset, len(b.Put))
+	}
+	for i := range 1000 {
+		s.Apply("", Modified, decodeSimple(t, s, "a", "x", 20000+i))
+	}
+	if b, _ := s.TakeChanges(); len(b.Put) != 1 || b.Put[0].ResourceVersion != "20999" {
 		t.Errorf("1000 changes of one object are saved as %d records", len(b.Put))
 	}
 }
@@ -149,6 +161,22 @@ func TestDeleteAll(t *testing.T) {
 	}
 	if s.Len() != 0 || s.Version() != "12" || s.Stats().Terms != 0 {
 		t.Errorf("%d objects, %d terms at %s are left", s.Len(), s.Stats().Terms, s.Version())
+	}
+}
+
+// TestLongNames: what clients ask for may be of any length.
+func TestLongNames(t *testing.T) {
+	s := newStore(t, thingSpec)
+	s.Replace("", []*Object{decodeSimple(t, s, "a", "x", 1)}, "10")
+	long := strings.Repeat("x", 1<<16)
+	for _, k := range []Key{{long, "x"}, {"a", long}, {long, long}, {}} {
+		if o, ok := s.Get(k); ok {
+			t.Errorf("Get of a key of %d bytes = %s", len(k.String()), o.Key())
+		}
+	}
+	q := Query{Namespaces: []string{long}, Fields: mustFields(t, "metadata.name="+long)}
+	if r, err := s.Select(context.Background(), q); err != nil || len(r.Objects) != 0 {
+		t.Errorf("Select() = %v, %v", r, err)
 	}
 }
 

@@ -95,6 +95,10 @@ func (s *Store) candidates(m *Matcher) (*candidates, error) {
 		}
 	}
 	c := &candidates{matcher: m, version: s.version, revision: s.revision}
+	if keys, ok := m.keys(s.spec.Namespaced); ok {
+		c.objs = s.contents.getAll(keys)
+		return c, nil
+	}
 	p := planner{indexes: s.contents.indexes}
 	p.add(m)
 	c.plan.Indexes = p.names
@@ -109,6 +113,48 @@ func (s *Store) candidates(m *Matcher) (*candidates, error) {
 		c.objs = s.contents.collect(rows)
 	}
 	return c, nil
+}
+
+// keys lists the only objects that can match, where the query names them.
+func (m *Matcher) keys(namespaced bool) (keys []Key, ok bool) {
+	name, ok := m.fieldValue("metadata.name")
+	if !ok {
+		return nil, false
+	}
+	namespaces := m.query.Namespaces
+	if ns, ok := m.fieldValue("metadata.namespace"); ok {
+		namespaces = []string{ns}
+	} else if !namespaced {
+		namespaces = []string{""}
+	}
+	if len(namespaces) == 0 || slices.ContainsFunc(namespaces, isGlob) {
+		return nil, false
+	}
+	for _, ns := range namespaces {
+		keys = append(keys, Key{ns, name})
+	}
+	slices.SortFunc(keys, Key.Compare)
+	return slices.Compact(keys), true
+}
+
+// fieldValue returns the value that the query demands of a field.
+func (m *Matcher) fieldValue(path string) (string, bool) {
+	for _, f := range m.fields {
+		if f.Operator == selection.Equals && f.Path.String() == path {
+			return f.Values[0], true
+		}
+	}
+	return "", false
+}
+
+func (c *contents) getAll(keys []Key) []*Object {
+	objs := make([]*Object, 0, len(keys))
+	for _, k := range keys {
+		if o := c.get(k); o != nil {
+			objs = append(objs, o)
+		}
+	}
+	return objs
 }
 
 func (c *contents) collect(rows rowSet) []*Object {

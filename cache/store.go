@@ -366,6 +366,7 @@ func (s *Store) publishLocked(events []Event) {
 	}
 	s.revision++
 	s.dirty.versions = true
+	s.dirty.bound(s.contents.len())
 	if s.ring.start == "" {
 		s.ring.start = s.version
 	}
@@ -412,7 +413,7 @@ func (s *Store) Replace(sourceName string, objs []*Object, version string) Repla
 	if s.sources[sourceName] == nil || s.closed {
 		return ReplaceStats{}
 	}
-	if !s.syncedLocked() && s.contents.len() == 0 {
+	if s.version == "" && !s.syncedLocked() && s.contents.len() == 0 {
 		return s.fill(sourceName, objs, version)
 	}
 	gone, come := s.diff(sourceName, objs)
