@@ -1,0 +1,140 @@
+package persist
+
+import (
+	"bytes"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/informerd/informerd/cache"
+)
+
+var updateGolden = flag.Bool("update", false, "write testdata anew")
+
+func records() []cache.Record {
+	full := record("ns", "x", "7")
+	full.Dictionary, full.Size, full.Created = math.MaxUint32, math.MaxUint32, math.MinInt64
+	many := record("ns", "many", "7")
+	for range termChunk {
+		many.Terms = append(many.Terms, cache.Term{Index: "node", Value: "n"})
+	}
+	return []cache.Record{{Data: []byte{}}, record("", "cluster", "1"), full, many}
+}
+
+func TestRecordRoundTrip(t *testing.T) {
+	indexes := newIndexTable(nil)
+	var keys, values [][]byte
+	for _, rec := range records() {
+		key, err := appendKey(nil, rec.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys, values = append(keys, key), append(values, encodeRecord(key, &rec, indexes))
+	}
+	d := newRecordDecoder(indexes.names)
+	for i, want := range records() {
+		got, err := d.decode(keys[i], values[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(values[i]) // as when the transaction has ended
+		same(t, "record", got, want)
+		if cap(got.Data) != len(got.Data) {
+			t.Error("appending to the data of a record writes where it should not")
+		}
+	}
+}
+
+// TestGolden holds the bytes on disk still: a change here is a change of format.
+func TestGolden(t *testing.T) {
+	rec := record("ns", "x", "7")
+	rec.Dictionary = 3
+	key, _ := appendKey(nil, rec.Key)
+	name, _ := resourceName(cache.Resource{Cluster: "east", GVR: deployments.GVR})
+	m := &meta{Spec: savedOf(pods, "7").Spec, ResourceVersions: map[string]string{"": "7"}, ClusterUID: "c1",
+		ServerVersion: "v1", Indexes: []string{"label"}, Dictionaries: 1, Objects: 1, Sum: 5, SavedAt: savedOf(pods, "7").SavedAt}
+	value, err := encodeMeta(metaKey, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, dictionary := encodeDictionary(3, []byte("dictionary"))
+	for file, got := range map[string][]byte{
+		"format":     encodeFormat(formatVersion),
+		"name":       name,
+		"record":     encodeRecord(key, &rec, newIndexTable(nil)),
+		"meta":       value,
+		"dictionary": dictionary,
+	} {
+		path := filepath.Join("testdata", file+".golden")
+		if *updateGolden {
+			if err := os.WriteFile(path, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %q, want %q, %v", file, got, want, err)
+		}
+	}
+}
+
+// FuzzDecodeRecord: any bytes are a record or an error, and a record that was
+// decoded survives another round.
+func FuzzDecodeRecord(f *testing.F) {
+	for _, rec := range records() {
+		key, _ := appendKey(nil, rec.Key)
+		f.Add(key, encodeRecord(key, &rec, newIndexTable([]string{"a", "b", "c"})), true)
+	}
+	f.Add([]byte{}, []byte{}, false)
+	f.Fuzz(func(t *testing.T, key, value []byte, reseal bool) {
+		value = bytes.Clone(value)
+		if reseal && len(value) >= sealSize { // past the checksum
+			seal(key, value, recordVersion)
+		}
+		names := []string{"a", "b", "c"}
+		rec, err := newRecordDecoder(names).decode(key, value)
+		if err != nil {
+			return
+		}
+		again := encodeRecord(key, &rec, newIndexTable(names))
+		got, err := newRecordDecoder(names).decode(key, again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "record", got, rec)
+	})
+}
+
+func FuzzDecodeMeta(f *testing.F) {
+	value, _ := encodeMeta(metaKey, &meta{Spec: savedOf(pods, "1").Spec})
+	f.Add(value)
+	f.Add([]byte("12345{} {}"))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		value = bytes.Clone(value)
+		if len(value) >= sealSize {
+			seal(metaKey, value, metaVersion)
+		}
+		if _, err := decodeMeta(metaKey, value); err != nil {
+			return
+		}
+	})
+}
+
+func FuzzDecodeOthers(f *testing.F) {
+	f.Add(encodeFormat(1), []byte("a\x00b\x00c\x00d"))
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		_, _ = decodeFormat(a)
+		_, _, _ = decodeDictionary(b, a)
+		if r, err := parseResourceName(b); err == nil {
+			if name, err := resourceName(r); err != nil || !bytes.Equal(name, b) {
+				t.Errorf("%q became %q", b, name)
+			}
+		}
+		if k := parseKey(b); bytes.IndexByte(b, 0) >= 0 {
+			if key, err := appendKey(nil, k); err != nil || !bytes.Equal(key, b) {
+				t.Errorf("%q became %q", b, key)
+			}
+		}
+	})
+}
