@@ -13,6 +13,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cmd/informerd/config"
+	"github.com/informerd/informerd/cmd/informerd/plan"
 	"github.com/informerd/informerd/persist"
 	"github.com/informerd/informerd/server"
 	"github.com/informerd/informerd/web"
@@ -83,16 +84,18 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	}
 	shown := newProgress(out, log, start, "http://"+srv.Addr(), factory, replicas)
 
-	// The server answers until its last request is done; informers and snapshot
-	// outlive it. No writer is left when the snapshot is closed.
-	informing, stopInforming := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopInforming()
+	// The informers stop first, and what they brought is saved; then the event
+	// streams tell the rest of it and end. So a client has seen all that the
+	// snapshot holds, and resumes after a restart without a gap. No writer is
+	// left when the snapshot is closed.
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		defer stopInforming()
-		return srv.Run(ctx)
+		defer stopServing()
+		return factory.Run(ctx)
 	})
-	g.Go(func() error { return factory.Run(informing) })
+	g.Go(func() error { return srv.Run(serving) })
 	for _, r := range replicas {
 		g.Go(func() error { return r.Run(ctx) })
 	}
@@ -156,7 +159,30 @@ func warmReplicas(cfg *config.Config, factory *cache.Factory, db *persist.DB, lo
 		}
 		all = append(all, r)
 	}
+	forgetUnwatched(cfg, saved, db, log)
 	return all
+}
+
+// forgetUnwatched deletes the snapshots of resources that the configuration has
+// left out, or whose cluster it has, since they were made: what is not watched is
+// not kept.
+func forgetUnwatched(cfg *config.Config, saved []cache.Saved, db *persist.DB, log *slog.Logger) {
+	watched := map[cache.Resource]bool{}
+	for _, c := range cfg.Clusters {
+		for _, choice := range plan.Choose(cfg.Resources, c.Name, plan.Saved(c.Name, saved)) {
+			watched[choice.Spec.Resource] = choice.Spec.Watch
+		}
+	}
+	for _, s := range saved {
+		if watched[s.Spec.Resource] {
+			continue
+		}
+		if err := db.Drop(s.Spec.Resource); err != nil {
+			log.Warn("cannot delete the snapshot", "gvr", s.Spec.Resource.String(), "err", err)
+			continue
+		}
+		log.Info("snapshot deleted, the configuration leaves it out", "gvr", s.Spec.Resource.String())
+	}
 }
 
 func newProgress(out *console, log *slog.Logger, start time.Time, url string, factory *cache.Factory, replicas []*replica) *progress {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/persist"
 )
 
@@ -115,6 +117,39 @@ func TestServeWithoutSnapshot(t *testing.T) {
 				t.Errorf("said %d times, want %d:\n%s", said, want, log)
 			}
 		})
+	}
+}
+
+// What the configuration leaves out since the last run is not kept on disk.
+func TestServeForgetsUnwatched(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *persist.DB {
+		t.Helper()
+		db, err := persist.Open(persist.Options{Path: dir + "/informerd.db"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db
+	}
+	db := open()
+	var batches []cache.Batch
+	for _, s := range []cache.Saved{savedOf("default", "pods", "v1"), savedOf("default", "nodes", "v1"), savedOf("gone", "pods", "v1")} {
+		s.ResourceVersions = map[string]string{"": "1"}
+		batches = append(batches, cache.Batch{Saved: s, Reset: true})
+	}
+	if err := errors.Join(db.Commit(batches), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	file := writeFile(t, dir+"/c.yaml", `resources: [{match: [pods], drop: []}]`)
+	_, log, stop := startServe(t, "--config", file, "--kubeconfig", dir+"/none", "--snapshot", dir+"/informerd.db")
+	if code := stop(); code != 0 {
+		t.Errorf("exit code %d; log:\n%s", code, log)
+	}
+	db = open()
+	defer db.Close()
+	saved, err := db.Saved()
+	if err != nil || len(saved) != 1 || saved[0].Spec.Resource != savedOf("default", "pods", "v1").Spec.Resource {
+		t.Errorf("Saved() = %v, %v; want the pods of default; log:\n%s", saved, err, log)
 	}
 }
 
