@@ -129,9 +129,14 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// shutdown ends the streams first: Shutdown alone would wait for them.
+// streamGrace is how long event streams may go on at the end. Those of closed
+// stores tell what is left and end by themselves, within milliseconds.
+const streamGrace = 500 * time.Millisecond
+
+// shutdown ends the streams: Shutdown alone would wait for them.
 func (s *Server) shutdown(srv *http.Server) error {
-	s.stop()
+	grace := time.AfterFunc(streamGrace, s.stop)
+	defer grace.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), s.ShutdownTimeout)
 	defer cancel()
 	err := srv.Shutdown(ctx)

@@ -174,6 +174,9 @@ func (w *watcher) run(ctx context.Context, start beginning) error {
 			return ended(ctx, errors.Join(w.bookmark(false), w.out.flush()))
 		case errors.Is(err, context.DeadlineExceeded):
 			err = nil
+		case errors.Is(err, cache.ErrStopped):
+			// All there will be has been told; resuming begins after it.
+			return ended(ctx, errors.Join(w.bookmark(false), w.out.failure(statusOf(err))))
 		default:
 			return w.out.failure(statusOf(lost(err)))
 		}
