@@ -113,8 +113,7 @@ func newChurner(tb testing.TB, c *harness.Cluster, kinds []kind, spaces ...strin
 	return &churner{cluster: c, kinds: kinds, namespaces: spaces, seed: rand.Uint64()}
 }
 
-// createNamespace makes a namespace that is deleted, without waiting, at the end
-// of the test.
+// createNamespace makes a namespace, which stays.
 func createNamespace(tb testing.TB, c *harness.Cluster, name string) {
 	tb.Helper()
 	ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
