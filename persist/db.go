@@ -84,9 +84,8 @@ var _ cache.Snapshots = (*DB)(nil)
 type Stats struct {
 	// FileBytes is the size of the file, FreeBytes what of it holds nothing.
 	FileBytes, FreeBytes int64
-	// WrittenBytes is how much was written since Open, Transactions in how many
-	// transactions of bbolt.
-	WrittenBytes, Transactions int64
+	// WrittenBytes is how much was written since Open, Writes in how many writes.
+	WrittenBytes, Writes int64
 }
 
 // Open opens the file, or makes it. A file too damaged to be read is renamed to
@@ -130,7 +129,7 @@ func (db *DB) Stats() Stats {
 	stats := Stats{
 		FreeBytes:    pages * int64(db.bolt.Info().PageSize),
 		WrittenBytes: s.TxStats.GetPageAlloc(),
-		Transactions: s.TxStats.GetWrite(),
+		Writes:       s.TxStats.GetWrite(),
 	}
 	if info, err := os.Stat(db.options.Path); err == nil {
 		stats.FileBytes = info.Size()

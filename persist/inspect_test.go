@@ -96,7 +96,7 @@ func TestStaging(t *testing.T) {
 		}
 		db = reopen(t, db)
 	}
-	if n := db.Stats().Transactions; n > 10 {
+	if n := db.Stats().Writes; n > 10 {
 		t.Errorf("opening wrote %d times: something was left in the staging bucket", n)
 	}
 }
@@ -210,6 +210,18 @@ func TestLoadStops(t *testing.T) {
 	if !errors.Is(err, stop) || errors.Is(err, cache.ErrCorrupt) || n != 1 {
 		t.Errorf("Load() = %v after %d records", err, n)
 	}
+}
+
+// TestLoadPanics: a panic of yield is not taken for damage.
+func TestLoadPanics(t *testing.T) {
+	db := open(t, Options{Path: newPath(t)})
+	commit(t, db, threeBatch(5, "1")...)
+	defer func() {
+		if recover() == nil {
+			t.Error("Load() swallowed the panic")
+		}
+	}()
+	_, _ = db.Load(pods, func(cache.Record) error { panic("of yield") })
 }
 
 // TestGrowth: a second of changes after another does not make the file grow for

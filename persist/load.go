@@ -64,6 +64,7 @@ func (db *DB) Load(r cache.Resource, yield func(cache.Record) error) (cache.Save
 	}
 	var saved cache.Saved
 	var stopped error // what yield returned
+	var yielding bool
 	err = db.view(func(tx *bbolt.Tx) error {
 		b := bucketAt(tx, rootBucket, resourcesBucket, name)
 		if b == nil {
@@ -75,11 +76,15 @@ func (db *DB) Load(r cache.Resource, yield func(cache.Record) error) (cache.Save
 		}
 		saved = s.saved
 		return s.loadObjects(b, func(rec cache.Record) error {
+			yielding = true
 			stopped = yield(rec)
+			yielding = false
 			return stopped
 		})
 	})
 	switch {
+	case yielding:
+		panic(err) // yield's own panic is not damage of the file
 	case err == nil:
 		return saved, nil
 	case stopped != nil:
