@@ -226,6 +226,12 @@ func (c *Cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
+	if c.opts.Pods > 0 && c.runs(controllerManager) {
+		err := c.stage("quiet data", func() error { return bench.AwaitQuiet(ctx, config) })
+		if err != nil {
+			return err
+		}
+	}
 	if c.opts.Seed == "demo" {
 		return c.stage("seed demo", func() error {
 			wait := c.runs(controllerManager) && c.runs(scheduler) && c.runs(kwok)

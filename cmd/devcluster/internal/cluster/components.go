@@ -109,7 +109,9 @@ func (c *Cluster) apiServerArgs() []string {
 		"--service-account-signing-key-file=" + creds.serviceAccountKey,
 		"--service-account-key-file=" + creds.serviceAccountKey,
 
-		// Aggregated APIs; see the README on how to reach one on loopback.
+		// Aggregated APIs. Routing to endpoints stays off: only without it does
+		// the aggregator follow a Service of type ExternalName, which is the one
+		// way to reach a server on loopback, as endpoints cannot be loopback.
 		"--proxy-client-cert-file=" + creds.proxyClient.CertFile,
 		"--proxy-client-key-file=" + creds.proxyClient.KeyFile,
 		"--requestheader-client-ca-file=" + creds.frontProxy.CertFile(),
@@ -117,7 +119,6 @@ func (c *Cluster) apiServerArgs() []string {
 		"--requestheader-username-headers=X-Remote-User",
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-		"--enable-aggregator-routing=true",
 
 		// New nodes would be tainted until the controller manager sees that
 		// they are ready; simulated nodes are ready from the start.
@@ -151,6 +152,8 @@ func (c *Cluster) controllerManagerArgs() []string {
 		"--cluster-signing-key-file="+creds.ca.KeyFile(),
 		// Simulated nodes send no heartbeats and must stay ready nevertheless.
 		"--node-monitor-grace-period=87600h",
+		// It would annotate all nodes again whenever their number grows.
+		"--controllers=*,-ttl-controller",
 		// There are no metrics to scale by; each attempt is an event.
 		"--horizontal-pod-autoscaler-sync-period=1h",
 		"--kube-api-qps=500",

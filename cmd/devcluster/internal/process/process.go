@@ -199,6 +199,9 @@ func (p *Process) freeze(sig syscall.Signal, state State) error {
 		return fmt.Errorf("%s is not running", p.opts.Name)
 	}
 	send(r, sig)
+	if state == Paused {
+		awaitStopped(r.cmd.Process.Pid)
+	}
 	p.set(state, r)
 	return nil
 }

@@ -62,8 +62,8 @@ func createNode(ctx context.Context, client kubernetes.Interface, i int) error {
 func newNode(i int) *corev1.Node {
 	p := pools[i%len(pools)]
 	zone := "eu-central-1" + string("abc"[i%3])
-	ip := fmt.Sprintf("10.0.%d.%d", 16*(i%3)+i/250, 11+i%240)
-	name := fmt.Sprintf("ip-10-0-%d-%d.eu-central-1.compute.internal", 16*(i%3)+i/250, 11+i%240)
+	ip := fmt.Sprintf("10.0.%d.%d", 16*(i%3)+i/240, 11+i%240)
+	name := fmt.Sprintf("ip-10-0-%d-%d.eu-central-1.compute.internal", 16*(i%3)+i/240, 11+i%240)
 	labels := map[string]string{
 		"beta.kubernetes.io/arch":          "amd64",
 		"beta.kubernetes.io/os":            "linux",
