@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -17,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
@@ -48,8 +49,9 @@ type ClusterStatus struct {
 // cluster is one API server as the informers see it: its clients, identity and
 // reachability. It is usable before Connect; its informers then wait.
 type cluster struct {
-	name string
-	log  *slog.Logger
+	name  string
+	retry retry
+	log   *slog.Logger
 
 	// identified is closed once the cluster told who it is.
 	identified chan struct{}
@@ -68,9 +70,10 @@ type cluster struct {
 	reached bool
 }
 
-func newCluster(name string, log *slog.Logger) *cluster {
+func newCluster(name string, retry retry, log *slog.Logger) *cluster {
 	return &cluster{
 		name:       name,
+		retry:      retry,
 		log:        log.With("cluster", name),
 		identified: make(chan struct{}),
 		connected:  make(chan struct{}, 1),
@@ -152,7 +155,7 @@ func (c *cluster) run(ctx context.Context) {
 		return
 	case <-c.connected:
 	}
-	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 8, Cap: 10 * time.Second}
+	backoff := c.retry.backoff()
 	for ctx.Err() == nil {
 		uid, version, err := c.identity(ctx)
 		c.report(err)
@@ -243,16 +246,23 @@ func (c *cluster) sameHistory(ctx context.Context, version string) error {
 	}
 }
 
-// report notes whether the API server answered. Every error counts but those
-// that are themselves an answer.
+// report notes whether the API server answered. An answer that refuses is one,
+// unless it says that the server is ill or does not know this user; an error of
+// this side of the connection says nothing.
 func (c *cluster) report(err error) {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) && status.Status().Code != http.StatusUnauthorized && status.Status().Code < 500 {
+	switch code := statusCode(err); {
+	case err == nil, code >= 500, code == http.StatusUnauthorized:
+	case code != 0:
 		err = nil
-	}
-	if errors.Is(err, context.Canceled) {
+	case errors.Is(err, context.Canceled) || !isTransport(err):
 		return
 	}
+	c.setError(err)
+}
+
+// setError notes that the API server answers (nil) or why it does not, and logs
+// the change.
+func (c *cluster) setError(err error) {
 	c.mu.Lock()
 	changed := c.reached != (err == nil)
 	c.reached = err == nil
@@ -267,6 +277,13 @@ func (c *cluster) report(err error) {
 	case changed:
 		c.log.Warn("API server does not answer, trying on", "err", err)
 	}
+}
+
+// isTransport reports whether a request failed on its way.
+func isTransport(err error) bool {
+	var onTheWay *url.Error
+	var network net.Error
+	return errors.As(err, &onTheWay) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 func (c *cluster) status() ClusterStatus {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Options of a Factory. Every zero value is useful.
@@ -27,6 +29,18 @@ type Options struct {
 	VerifyInterval time.Duration
 	// Log gets state changes; discarded if nil.
 	Log *slog.Logger
+
+	// Tests are impatient.
+	retry       retry
+	verifyGrace time.Duration
+}
+
+// retry bounds the exponential backoff after something that failed.
+type retry struct{ first, last time.Duration }
+
+// backoff starts anew. It grows over a dozen attempts and stays at the last.
+func (r retry) backoff() wait.Backoff {
+	return wait.Backoff{Duration: r.first, Factor: 1.7, Jitter: 0.3, Steps: 16, Cap: r.last}
 }
 
 // Factory is the dynamic informer factory: it makes the running informers equal
@@ -62,6 +76,12 @@ func NewFactory(options Options) *Factory {
 	}
 	if options.Concurrency <= 0 {
 		options.Concurrency = 8
+	}
+	if options.retry.first <= 0 {
+		options.retry = retry{first: 100 * time.Millisecond, last: 10 * time.Second}
+	}
+	if options.verifyGrace <= 0 {
+		options.verifyGrace = verifyGrace
 	}
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
@@ -122,7 +142,7 @@ func (f *Factory) Connect(name string, config ClusterConfig) error {
 // is missing, for one.
 func (f *Factory) Unreachable(name string, err error) {
 	if c, cerr := f.cluster(name); cerr == nil {
-		c.report(err)
+		c.setError(err)
 	}
 }
 
@@ -136,7 +156,7 @@ func (f *Factory) cluster(name string) (*cluster, error) {
 	if f.stopped {
 		return nil, errFactoryStopped
 	}
-	c := newCluster(name, f.log)
+	c := newCluster(name, f.options.retry, f.log)
 	f.clusters[name] = c
 	f.running.Go(func() { c.run(f.ctx) })
 	return c, nil

@@ -41,3 +41,11 @@ func (s *Store) newest(source string) *Object {
 	}
 	return newest
 }
+
+// saveAnew makes the next batch a Reset that holds everything.
+func (s *Store) saveAnew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dirty.all()
+	s.dirty.saved = map[uint32]struct{}{}
+}

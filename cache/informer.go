@@ -167,7 +167,7 @@ func (i *Informer) run(ctx context.Context) {
 	var verifying sync.WaitGroup
 	verifying.Go(func() { i.verifyLoop(ctx) })
 	defer verifying.Wait()
-	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.3, Steps: 8, Cap: 10 * time.Second}
+	backoff := i.factory.options.retry.backoff()
 	for ctx.Err() == nil {
 		err := i.watch(ctx, i.namespaces())
 		if errors.Is(err, errForbidden) {
@@ -230,7 +230,7 @@ func (i *Informer) newSource(store *Store, spec Spec, namespace string) *source 
 	return &source{
 		namespace: namespace, spec: spec, store: store, cluster: i.cluster,
 		syncs: i.factory.syncs, count: &i.count, changed: i.settle, log: log,
-		relist: make(chan struct{}, 1),
+		relist: make(chan struct{}, 1), retry: i.factory.options.retry, grace: i.factory.options.verifyGrace,
 		// Aggregated API servers are asked for plain lists: not all of them
 		// know streaming ones, and some ignore the parameter in silence.
 		noStreaming: spec.Aggregated,
@@ -240,7 +240,7 @@ func (i *Informer) newSource(store *Store, spec Spec, namespace string) *source 
 // keep runs a source again and again. A refused namespace is retried slowly and
 // leaves the others alone; a refused cluster is the caller's business.
 func (i *Informer) keep(ctx context.Context, s *source) error {
-	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.3, Steps: 10, Cap: 30 * time.Second}
+	backoff := s.retry.backoff()
 	for ctx.Err() == nil {
 		err := s.run(ctx)
 		switch {

@@ -12,9 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes/scheme"
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
@@ -27,7 +26,7 @@ var errResume = errors.New("resume from the snapshot")
 
 // WatchWithContext is called by the Reflector: with sendInitialEvents for the
 // first sync and every relist, without after a list.
-func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (apiwatch.Interface, error) {
 	if opts.SendInitialEvents == nil || !*opts.SendInitialEvents {
 		return s.watch(ctx, opts), nil
 	}
@@ -55,7 +54,7 @@ var (
 )
 
 // Watch and List are the forms without a context of an older interface.
-func (s *source) Watch(opts metav1.ListOptions) (watch.Interface, error) {
+func (s *source) Watch(opts metav1.ListOptions) (apiwatch.Interface, error) {
 	return s.WatchWithContext(context.Background(), opts)
 }
 
@@ -91,7 +90,7 @@ func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (
 // list streams one page, decoding item by item.
 func (s *source) list(ctx context.Context, opts metav1.ListOptions) (*itemList, error) {
 	s.selectors(&opts)
-	body, err := s.rest.Get().AbsPath(s.path()).VersionedParams(&opts, scheme.ParameterCodec).Stream(ctx)
+	body, err := s.rest.Get().AbsPath(s.path()).SpecificallyVersionedParams(&opts, metav1.ParameterCodec, metav1.SchemeGroupVersion).Stream(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,10 @@ func (q quiet) Enabled(ctx context.Context, _ slog.Level) bool {
 }
 
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
+	// logr does not ask Enabled before it hands over an error.
+	if !q.Enabled(ctx, r.Level) {
+		return nil
+	}
 	r.Level = slog.LevelDebug
 	return q.Handler.Handle(ctx, r)
 }

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 )
 
@@ -29,7 +29,7 @@ const provingTimeout = int64(4)
 // in order, or an error event that makes the Reflector relist.
 type resumeWatch struct {
 	src    *source
-	result chan watch.Event
+	result chan apiwatch.Event
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -45,7 +45,7 @@ type resumeWatch struct {
 }
 
 // watch continues from opts.ResourceVersion.
-func (s *source) watch(ctx context.Context, opts metav1.ListOptions) watch.Interface {
+func (s *source) watch(ctx context.Context, opts metav1.ListOptions) apiwatch.Interface {
 	w := s.newResumeWatch(ctx, opts)
 	w.version = opts.ResourceVersion
 	go w.run(nil)
@@ -53,7 +53,7 @@ func (s *source) watch(ctx context.Context, opts metav1.ListOptions) watch.Inter
 }
 
 // watchList opens a streaming list.
-func (s *source) watchList(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+func (s *source) watchList(ctx context.Context, opts metav1.ListOptions) (apiwatch.Interface, error) {
 	if err := s.acquire(ctx); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (s *source) newResumeWatch(ctx context.Context, opts metav1.ListOptions) *r
 	}
 	w := &resumeWatch{
 		src: s, opts: opts, timeout: *opts.TimeoutSeconds,
-		result:  make(chan watch.Event),
+		result:  make(chan apiwatch.Event),
 		done:    make(chan struct{}),
 		release: func() {},
 	}
@@ -89,7 +89,7 @@ func (s *source) newResumeWatch(ctx context.Context, opts metav1.ListOptions) *r
 	return w
 }
 
-func (w *resumeWatch) ResultChan() <-chan watch.Event { return w.result }
+func (w *resumeWatch) ResultChan() <-chan apiwatch.Event { return w.result }
 
 // Stop ends the watch and waits for its goroutine.
 func (w *resumeWatch) Stop() {
@@ -98,12 +98,13 @@ func (w *resumeWatch) Stop() {
 }
 
 // run owns the result channel and closes it.
-func (w *resumeWatch) run(stream watch.Interface) {
+func (w *resumeWatch) run(stream apiwatch.Interface) {
 	defer close(w.done)
 	defer close(w.result)
 	defer w.release()
 	defer w.cancel()
-	backoff := newReopenBackoff()
+	backoff := &reopenBackoff{retry: w.src.retry}
+	backoff.reset()
 	for {
 		if stream == nil {
 			if stream = w.reopen(backoff); stream == nil {
@@ -121,7 +122,7 @@ func (w *resumeWatch) run(stream watch.Interface) {
 
 // forward delivers the events of one connection. It reports whether the watch
 // is to be continued on another.
-func (w *resumeWatch) forward(stream watch.Interface, backoff *reopenBackoff) bool {
+func (w *resumeWatch) forward(stream apiwatch.Interface, backoff *reopenBackoff) bool {
 	opened, events := time.Now(), 0
 	for {
 		select {
@@ -138,9 +139,9 @@ func (w *resumeWatch) forward(stream watch.Interface, backoff *reopenBackoff) bo
 			events++
 			backoff.reset()
 			switch event.Type {
-			case watch.Error:
+			case apiwatch.Error:
 				return w.failed(event, backoff)
-			case watch.Bookmark:
+			case apiwatch.Bookmark:
 				w.bookmark(event)
 			}
 			if !w.deliver(event) {
@@ -152,7 +153,7 @@ func (w *resumeWatch) forward(stream watch.Interface, backoff *reopenBackoff) bo
 
 // deliver hands one event on. An object that could not be decoded is counted and
 // its version passed on as a bookmark, so that the stream goes on after it.
-func (w *resumeWatch) deliver(event watch.Event) bool {
+func (w *resumeWatch) deliver(event apiwatch.Event) bool {
 	it, ok := event.Object.(*item)
 	if !ok {
 		return true
@@ -162,7 +163,7 @@ func (w *resumeWatch) deliver(event watch.Event) bool {
 		if it.resourceVersion == "" || w.initial {
 			return true
 		}
-		event = watch.Event{Type: watch.Bookmark, Object: &item{resourceVersion: it.resourceVersion}}
+		event = apiwatch.Event{Type: apiwatch.Bookmark, Object: &item{resourceVersion: it.resourceVersion}}
 	}
 	if !w.send(event) {
 		return false
@@ -175,7 +176,7 @@ func (w *resumeWatch) deliver(event watch.Event) bool {
 }
 
 // bookmark notes that the server has sent everything up to a version.
-func (w *resumeWatch) bookmark(event watch.Event) {
+func (w *resumeWatch) bookmark(event apiwatch.Event) {
 	it, ok := event.Object.(*item)
 	if !ok {
 		return
@@ -198,7 +199,7 @@ func (w *resumeWatch) closed(opened time.Time, events int, backoff *reopenBackof
 	lasted := time.Since(opened)
 	if events == 0 && lasted < time.Second {
 		backoff.failed = true // accepted and closed at once: do not spin
-		return true
+		return w.resumable()
 	}
 	backoff.reset()
 	// The server ends a watch at its timeout after sending all it has. That is
@@ -211,7 +212,7 @@ func (w *resumeWatch) closed(opened time.Time, events int, backoff *reopenBackof
 
 // failed decides what an error event means: only an expired version is the
 // Reflector's business, all else is retried from the last version.
-func (w *resumeWatch) failed(event watch.Event, backoff *reopenBackoff) bool {
+func (w *resumeWatch) failed(event apiwatch.Event, backoff *reopenBackoff) bool {
 	err := apierrors.FromObject(event.Object)
 	if w.initial {
 		w.src.note(err)
@@ -250,11 +251,11 @@ func (w *resumeWatch) expired() {
 func (w *resumeWatch) endExpired(reason string) {
 	w.src.update(func(h *health) { h.current, h.err = false, errors.New(reason) })
 	status := apierrors.NewResourceExpired(reason).Status()
-	w.send(watch.Event{Type: watch.Error, Object: &status})
+	w.send(apiwatch.Event{Type: apiwatch.Error, Object: &status})
 }
 
 // send reports false when the watch was stopped before the event was taken.
-func (w *resumeWatch) send(event watch.Event) bool {
+func (w *resumeWatch) send(event apiwatch.Event) bool {
 	select {
 	case w.result <- event:
 		return true
@@ -265,7 +266,7 @@ func (w *resumeWatch) send(event watch.Event) bool {
 
 // reopen watches again from the last version until it gets a stream. It returns
 // nil when the watch is over.
-func (w *resumeWatch) reopen(backoff *reopenBackoff) watch.Interface {
+func (w *resumeWatch) reopen(backoff *reopenBackoff) apiwatch.Interface {
 	for {
 		if !backoff.wait(w.ctx) {
 			return nil
@@ -359,15 +360,13 @@ func (s *source) touch() {
 // regular end is immediate.
 type reopenBackoff struct {
 	wait.Backoff
+	retry  retry
 	failed bool // the last attempt failed: wait before the next
 	outage bool // the server could not be reached: check its history first
 }
 
-func (b *reopenBackoff) reset() { b.Backoff = newReopenBackoff().Backoff }
-
-func newReopenBackoff() *reopenBackoff {
-	return &reopenBackoff{Backoff: wait.Backoff{Duration: 100 * time.Millisecond, Factor: 1.7, Jitter: 0.3, Steps: 12, Cap: 10 * time.Second}}
-}
+// reset starts anew, after a connection that was good for something.
+func (b *reopenBackoff) reset() { b.Backoff = b.retry.backoff() }
 
 // wait reports false when ctx ended.
 func (b *reopenBackoff) wait(ctx context.Context) bool {

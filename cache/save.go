@@ -88,6 +88,7 @@ func (f *Factory) save() error {
 	start := time.Now()
 	err := f.options.Snapshots.Commit(batches)
 	f.saver.note(start, err)
+	lost := errors.Is(err, ErrNoSnapshot) || errors.Is(err, ErrCorrupt)
 	for _, t := range all {
 		if err != nil {
 			t.store.GiveBack(t.batch)
@@ -97,10 +98,23 @@ func (f *Factory) save() error {
 		t.informer.snapshot.committed = t.batch.Saved.SavedAt
 		t.informer.mu.Unlock()
 	}
+	if lost {
+		f.saveAllAnew()
+	}
 	if err != nil {
 		return fmt.Errorf("commit snapshots: %w", err)
 	}
 	return nil
+}
+
+// saveAllAnew makes the next batch of every store hold all of it: the file was
+// replaced, or lost what the changes would have been added to.
+func (f *Factory) saveAllAnew() {
+	for _, i := range f.Informers() {
+		if s := i.Store(); s != nil {
+			s.saveAnew()
+		}
+	}
 }
 
 func (s *saver) note(start time.Time, err error) {

@@ -17,7 +17,10 @@ type Snapshots interface {
 	// returns ErrNoSnapshot, or ErrCorrupt after any number of yields: then
 	// everything yielded must be thrown away.
 	Load(r Resource, yield func(Record) error) (Saved, error)
-	// Commit makes all batches durable in one transaction: all or nothing.
+	// Commit makes all batches durable in one transaction: all or nothing. It
+	// refuses with ErrNoSnapshot or ErrCorrupt a batch without Reset that has
+	// nothing sound to add to; what was saved is then not to be relied on, and
+	// the next batch of every resource must be a Reset.
 	Commit(batches []Batch) error
 	// Drop forgets the snapshot of r.
 	Drop(r Resource) error

@@ -11,7 +11,6 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -37,6 +36,8 @@ type source struct {
 	count     *counters
 	changed   func()        // called after every change of health
 	relist    chan struct{} // capacity 1: ends the watch so that the Reflector relists
+	retry     retry
+	grace     time.Duration // how long a difference found by verification may last
 	log       *slog.Logger
 
 	client dynamic.Interface
@@ -108,10 +109,11 @@ func (s *source) run(ctx context.Context) error {
 	// The Reflector's own messages are about single attempts; the ones an
 	// operator needs are logged here, once per change.
 	ctx = klog.NewContext(ctx, logr.FromSlogHandler(quiet{s.log.Handler()}))
+	backoff := s.retry.backoff()
 	r := toolscache.NewReflectorWithOptions(s, &item{}, sink{s}, toolscache.ReflectorOptions{
 		Name:            s.spec.String(),
 		TypeDescription: s.spec.Kind,
-		Backoff:         &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 15 * time.Second},
+		Backoff:         &backoff,
 	})
 	r.RunWithContext(ctx)
 	if err := context.Cause(ctx); errors.Is(err, errForbidden) || errors.Is(err, errOtherHistory) {
@@ -126,7 +128,7 @@ func (s *source) decode(raw []byte) (*Object, error) {
 
 // checkHistory retries until the server says whether resume is in its past.
 func (s *source) checkHistory(ctx context.Context) error {
-	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 8, Cap: 10 * time.Second}
+	backoff := s.retry.backoff()
 	for {
 		err := s.sameHistory(ctx, s.resume)
 		if err == nil || errors.Is(err, errOtherHistory) {

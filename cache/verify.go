@@ -145,7 +145,7 @@ func (s *source) compare(theirs map[Key]ref, version string) []Key {
 // to deliver what it is about to.
 func (s *source) sameObject(ctx context.Context, key Key) (bool, error) {
 	client := s.cluster.metadata().Resource(s.spec.GVR).Namespace(key.Namespace)
-	deadline := time.Now().Add(verifyGrace)
+	deadline := time.Now().Add(s.grace)
 	for {
 		meta, err := client.Get(ctx, key.Name, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -161,7 +161,7 @@ func (s *source) sameObject(ctx context.Context, key Key) (bool, error) {
 			// An object the selectors do not match any more is not held.
 			return err == nil && !ok && (s.spec.LabelSelector != "" || s.spec.FieldSelector != ""), nil
 		}
-		if !sleep(ctx, 500*time.Millisecond) {
+		if !sleep(ctx, s.grace/20) {
 			return false, ctx.Err()
 		}
 	}

@@ -1,0 +1,373 @@
+package cache
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// fakeAPI is an API server for one namespaced resource, "pods", over real HTTP:
+// lists, streaming lists, watches with bookmarks, compaction and access reviews.
+// What it holds is the truth the tests compare with; faults make it misbehave as
+// real ones do.
+type fakeAPI struct {
+	*httptest.Server
+	uid, gitVersion string
+
+	mu      sync.Mutex
+	version int
+	objects map[Key]*fakeObject
+	log     []fakeEvent
+	// compacted is the highest version that cannot be watched from any more.
+	compacted int
+	wake      chan struct{}
+	requests  []string // "list", "watch", "watchlist", "get", with the namespace
+	// fault may answer a request itself; it returns true if it did.
+	fault func(w http.ResponseWriter, r *http.Request, verb string) bool
+	// cut makes open watches end abruptly: each gets the next number.
+	cut int
+	// mute drops the next n events from open watches, as a broken server would.
+	mute int
+	// noStreaming answers streaming lists as an old server does.
+	noStreaming bool
+	// deny says whether a verb is forbidden in a namespace ("" for all).
+	deny func(verb, namespace string) bool
+}
+
+type fakeObject struct {
+	key     Key
+	uid     string
+	version int
+	labels  map[string]string
+	value   string
+	broken  bool // served as something no decoder accepts
+}
+
+type fakeEvent struct {
+	kind    EventType
+	object  fakeObject
+	version int
+}
+
+func newFakeAPI(t *testing.T) *fakeAPI {
+	f := &fakeAPI{uid: "cluster-1", gitVersion: "v1.36.3", version: 100, objects: map[Key]*fakeObject{}, wake: make(chan struct{})}
+	f.Server = httptest.NewServer(http.HandlerFunc(f.serve))
+	t.Cleanup(func() {
+		f.cutAll()
+		f.CloseClientConnections()
+		f.Close()
+	})
+	return f
+}
+
+func (f *fakeAPI) config() ClusterConfig {
+	return ClusterConfig{REST: &rest.Config{Host: f.URL, UserAgent: "test"}}
+}
+
+func (o fakeObject) json() string {
+	if o.broken {
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":%q,"resourceVersion":"%d","labels":{"a":}}}`, o.key.Name, o.key.Namespace, o.version)
+	}
+	labels, _ := json.Marshal(o.labels)
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":"%d","labels":%s,"managedFields":[{"manager":"x"}]},"spec":{"value":%q}}`,
+		o.key.Name, o.key.Namespace, o.uid, o.version, labels, o.value)
+}
+
+// put creates or updates an object.
+func (f *fakeAPI) put(key Key, value string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.version++
+	kind := Modified
+	o, ok := f.objects[key]
+	if !ok {
+		kind = Added
+		o = &fakeObject{key: key, uid: fmt.Sprintf("uid-%d", f.version), labels: map[string]string{"app": "a" + strconv.Itoa(f.version%3)}}
+	}
+	next := *o
+	next.version, next.value = f.version, value
+	f.objects[key] = &next
+	f.recordLocked(fakeEvent{kind, next, f.version})
+}
+
+func (f *fakeAPI) delete(key Key) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o, ok := f.objects[key]
+	if !ok {
+		return
+	}
+	f.version++
+	last := *o
+	last.version = f.version
+	delete(f.objects, key)
+	f.recordLocked(fakeEvent{Deleted, last, f.version})
+}
+
+func (f *fakeAPI) recordLocked(e fakeEvent) {
+	f.log = append(f.log, e)
+	close(f.wake)
+	f.wake = make(chan struct{})
+}
+
+// compact forgets the past: watches from before now are answered with 410.
+func (f *fakeAPI) compact() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.version++
+	f.compacted = f.version
+	f.log = nil
+}
+
+// cutAll ends open watches without a goodbye.
+func (f *fakeAPI) cutAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cut++
+	close(f.wake)
+	f.wake = make(chan struct{})
+}
+
+func (f *fakeAPI) set(change func(*fakeAPI)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(f)
+}
+
+// count is how many requests of a kind there were.
+func (f *fakeAPI) count(prefix string) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.requests {
+		if strings.HasPrefix(r, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// truth is what a store should hold: key to resourceVersion.
+func (f *fakeAPI) truth() map[string]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := map[string]string{}
+	for k, o := range f.objects {
+		out[k.String()] = fmt.Sprintf("%s@%d=%s", o.uid, o.version, o.value)
+	}
+	return out
+}
+
+func (f *fakeAPI) serve(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/version":
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"major":"1","minor":"36","gitVersion":%q}`, f.gitVersion)
+	case strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews"):
+		f.review(w, r)
+	case r.URL.Path == "/api/v1/namespaces/kube-system":
+		f.serveIdentity(w, r)
+	case strings.HasSuffix(r.URL.Path, "/pods"):
+		f.servePods(w, r)
+	case strings.Contains(r.URL.Path, "/pods/"):
+		f.servePod(w, r)
+	default:
+		status(w, http.StatusNotFound, "NotFound")
+	}
+}
+
+func status(w http.ResponseWriter, code int, reason string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	fmt.Fprint(w, statusJSON(code, reason))
+}
+
+func statusJSON(code int, reason string) string {
+	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"%s","reason":%q,"code":%d}`, strings.ToLower(reason), reason, code)
+}
+
+func (f *fakeAPI) serveIdentity(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	fault := f.fault
+	f.mu.Unlock()
+	if fault != nil && fault(w, r, "identity") {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if v, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion")); v > f.version {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusGatewayTimeout)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","message":"Too large resource version","details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}]},"code":504}`)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"kube-system","uid":%q,"resourceVersion":"1"}}`, f.uid)
+}
+
+func (f *fakeAPI) review(w http.ResponseWriter, r *http.Request) {
+	// The typed client sends protobuf unless told otherwise; the fields asked
+	// about are found in it as plain strings.
+	body := make([]byte, 4096)
+	n, _ := r.Body.Read(body)
+	text := string(body[:n])
+	namespace := ""
+	for _, ns := range []string{"team-a", "team-b"} {
+		if strings.Contains(text, ns) {
+			namespace = ns
+		}
+	}
+	verb := "list"
+	if strings.Contains(text, "watch") {
+		verb = "watch"
+	}
+	f.mu.Lock()
+	denied := f.deny != nil && f.deny(verb, namespace)
+	f.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprintf(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":%v}}`, !denied)
+}
+
+// servePod answers a get of metadata.
+func (f *fakeAPI) servePod(w http.ResponseWriter, r *http.Request) {
+	parts := strings.Split(r.URL.Path, "/")
+	key := Key{parts[4], parts[6]}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests = append(f.requests, "get "+key.String())
+	o, ok := f.objects[key]
+	if f.deny != nil && f.deny("get", key.Namespace) {
+		status(w, http.StatusForbidden, "Forbidden")
+		return
+	}
+	if !ok {
+		status(w, http.StatusNotFound, "NotFound")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":"%d"}}`, o.key.Name, o.key.Namespace, o.uid, o.version)
+}
+
+func (f *fakeAPI) servePods(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	namespace := ""
+	if _, rest, ok := strings.Cut(r.URL.Path, "/namespaces/"); ok {
+		namespace, _, _ = strings.Cut(rest, "/")
+	}
+	verb := "list"
+	if q.Get("watch") == "true" {
+		verb = "watch"
+	}
+	kind := verb
+	if q.Get("sendInitialEvents") == "true" {
+		kind = "watchlist"
+	}
+	f.mu.Lock()
+	f.requests = append(f.requests, kind+" "+namespace)
+	fault, denied, old := f.fault, f.deny != nil && f.deny(verb, namespace), f.noStreaming
+	f.mu.Unlock()
+	switch {
+	case denied:
+		status(w, http.StatusForbidden, "Forbidden")
+	case fault != nil && fault(w, r, kind):
+	case kind == "watchlist" && old:
+		status(w, http.StatusUnprocessableEntity, "Invalid")
+	case verb == "list":
+		f.list(w, r, namespace)
+	default:
+		f.watch(w, r, namespace, kind == "watchlist")
+	}
+}
+
+func (f *fakeAPI) list(w http.ResponseWriter, r *http.Request, namespace string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	items := []string{}
+	for _, k := range slices.SortedFunc(maps.Keys(f.objects), Key.Compare) {
+		if namespace == "" || k.Namespace == namespace {
+			items = append(items, f.objects[k].json())
+		}
+	}
+	kind, api := "PodList", "v1"
+	if strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList") {
+		kind, api = "PartialObjectMetadataList", "meta.k8s.io/v1"
+	}
+	fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[%s]}`, kind, api, f.version, strings.Join(items, ","))
+}
+
+func (f *fakeAPI) watch(w http.ResponseWriter, r *http.Request, namespace string, initial bool) {
+	q := r.URL.Query()
+	from, _ := strconv.Atoi(q.Get("resourceVersion"))
+	w.Header().Set("Content-Type", "application/json")
+	flush := w.(http.Flusher).Flush
+	send := func(kind string, object string) {
+		fmt.Fprintf(w, `{"type":%q,"object":%s}`+"\n", kind, object)
+	}
+	f.mu.Lock()
+	cut := f.cut
+	if initial {
+		for _, o := range f.objects {
+			if namespace == "" || o.key.Namespace == namespace {
+				send("ADDED", o.json())
+			}
+		}
+		from = f.version
+		send("BOOKMARK", fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"%d","annotations":{"k8s.io/initial-events-end":"true"}}}`, from))
+	} else if from < f.compacted {
+		send("ERROR", statusJSON(http.StatusGone, "Expired"))
+		f.mu.Unlock()
+		return
+	}
+	f.mu.Unlock()
+	flush()
+	timeout := time.After(time.Minute)
+	if q.Get("timeoutSeconds") == "4" {
+		timeout = time.After(100 * time.Millisecond) // tests are impatient
+	}
+	for {
+		f.mu.Lock()
+		if f.cut != cut {
+			f.mu.Unlock()
+			panic(http.ErrAbortHandler)
+		}
+		for _, e := range f.log {
+			if e.version <= from {
+				continue
+			}
+			from = e.version
+			if namespace != "" && e.object.key.Namespace != namespace {
+				continue
+			}
+			if f.mute > 0 {
+				f.mute--
+				continue
+			}
+			send(string(e.kind), e.object.json())
+		}
+		wake := f.wake
+		f.mu.Unlock()
+		flush()
+		select {
+		case <-wake:
+		case <-r.Context().Done():
+			return
+		case <-timeout:
+			f.mu.Lock()
+			version := f.version
+			f.mu.Unlock()
+			send("BOOKMARK", fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"%d"}}`, max(from, version)))
+			return
+		}
+	}
+}
