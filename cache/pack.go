@@ -15,11 +15,10 @@ const (
 	trainBytes      = 1 << 20 // of plain JSON held
 	trainBytesMax   = 4 << 20 // of the objects of a first list that wait for it
 	trainMinObjects = 16      // fewer share too little, however large they are
-	sampleBytes     = 32 << 10
 	// trainSample bounds what of one object is looked at. The trainer encodes
 	// each sample as one block and panics on more than 128 KiB of it
 	// (klauspost/compress zstd/enc_base.go, addBlock).
-	trainSample = 64 << 10
+	trainSample = 32 << 10
 	// compressLevel: the better level takes twice the time for a few percent.
 	compressLevel = zstd.SpeedFastest
 	// maxPlain bounds what is unpacked at once, against a damaged frame.
@@ -55,7 +54,14 @@ func newDictionary(id uint32, raw []byte) (*dictionary, error) {
 }
 
 // train makes a dictionary from the plain JSON of some objects of a resource.
-func train(id uint32, samples [][]byte) (*dictionary, error) {
+func train(id uint32, samples [][]byte) (d *dictionary, err error) {
+	// Objects can be held plain; a trainer that panics on them must not end the
+	// process.
+	defer func() {
+		if r := recover(); r != nil {
+			d, err = nil, fmt.Errorf("train dictionary: panic: %v", r)
+		}
+	}()
 	samples = slices.Clone(samples)
 	for n, s := range samples {
 		samples[n] = s[:min(len(s), trainSample)]

@@ -44,7 +44,7 @@ func (p *packing) sample(data []byte) {
 	if p.dict.Load() != nil {
 		return
 	}
-	p.samples = append(p.samples, sampleOf(data))
+	p.samples = append(p.samples, data)
 	p.sampleBytes += len(data)
 	full := len(p.samples) >= trainObjects || p.sampleBytes >= trainBytesMax && len(p.samples) >= trainMinObjects
 	if !full || len(p.samples) < p.retry {
@@ -53,10 +53,6 @@ func (p *packing) sample(data []byte) {
 	p.trainLocked(p.samples)
 	p.samples, p.sampleBytes = nil, 0
 }
-
-// sampleOf returns the part of an object that is trained on: what large objects
-// have in common is at the start, before their data.
-func sampleOf(plain []byte) []byte { return plain[:min(len(plain), sampleBytes)] }
 
 // warm ends sampling: from now on there are objects to choose from.
 func (p *packing) warm() {
@@ -125,7 +121,7 @@ func (s *Store) train() {
 	var samples [][]byte
 	for i := 0; i < len(objs) && len(samples) < trainObjects; i += step {
 		if data, err := objs[i].JSON(); err == nil {
-			samples = append(samples, sampleOf(data))
+			samples = append(samples, data)
 		}
 	}
 	s.packing.mu.Lock()
