@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -231,7 +233,7 @@ func (c *cluster) sameHistory(ctx context.Context, version string) error {
 	if uid == addressIdentity(rc) {
 		return nil // this user may not ask; the newest object is still compared
 	}
-	ns, err := c.metadata().Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{ResourceVersion: version})
+	ns, err := c.systemNamespace(ctx, version)
 	switch {
 	case err == nil && string(ns.UID) != uid:
 		return fmt.Errorf("%w: kube-system has UID %s, not %s", errOtherHistory, ns.UID, uid)
@@ -244,6 +246,38 @@ func (c *cluster) sameHistory(ctx context.Context, version string) error {
 	default:
 		return fmt.Errorf("check the server's history: %w", err)
 	}
+}
+
+// systemNamespace asks once: a resourceVersion that the server has not reached
+// is 504 with Retry-After, which client-go would repeat for the better part of a
+// minute.
+func (c *cluster) systemNamespace(ctx context.Context, version string) (*metav1.PartialObjectMetadata, error) {
+	c.mu.RLock()
+	rc, client := rest.CopyConfig(c.config.REST), c.http
+	c.mu.RUnlock()
+	rc.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	core, err := rest.UnversionedRESTClientForConfigAndClient(rc, client)
+	if err != nil {
+		return nil, fmt.Errorf("make REST client: %w", err)
+	}
+	result := core.Get().AbsPath("/api/v1/namespaces", metav1.NamespaceSystem).Param("resourceVersion", version).
+		SetHeader("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json").
+		MaxRetries(0).Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return nil, err
+	}
+	ns := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(raw, ns); err != nil {
+		return nil, fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err)
+	}
+	if ns.Name != metav1.NamespaceSystem || ns.UID == "" {
+		return nil, fmt.Errorf("read namespace %s: the answer is something else", metav1.NamespaceSystem)
+	}
+	return ns, nil
 }
 
 // report notes whether the API server answered. An answer that refuses is one,
