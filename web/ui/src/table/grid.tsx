@@ -1,0 +1,238 @@
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { count } from "../format";
+import { go } from "../route";
+import { Age } from "../ui";
+import { useVirtual } from "../virtual";
+import type { Column } from "./columns";
+import type { Order, Row } from "./rows";
+
+// The rows of a table, of which only those in sight are drawn. When rows come
+// and go above, what is in sight stays where it is.
+
+export const rowHeight = 28;
+const headHeight = 30;
+
+/** Where tables were left, for those who come back. */
+const left = new Map<string, { top: number; active: string }>();
+
+export function Grid(props: {
+  label: string;
+  rows: Row[];
+  columns: Column[];
+  order: Order;
+  /** Tables of different addresses are different tables. */
+  place: string;
+  busy: boolean;
+  onSort: (column: number) => void;
+  hrefOf: (row: Row) => string;
+}) {
+  const { rows, columns } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtual = useVirtual(rows.length, rowHeight, scroller);
+  const id = useId();
+  const [active, setActive] = useState(() => left.get(props.place)?.active ?? "");
+  const anchor = useRef<{ key: string; index: number } | null>(null);
+  const layout = useRef({ shape: "", template: "", width: 0 });
+
+  const shape = props.place + columns.map((c) => c.id).join() + (rows.length >= 100 ? "+" : rows.length > 0 ? "-" : "");
+  if (layout.current.shape !== shape) layout.current = { shape, ...template(columns, rows) };
+
+  // Keeps the first row in sight in its place when rows above it come or go.
+  useLayoutEffect(() => {
+    const el = scroller.current!;
+    const a = anchor.current;
+    if (a && el.scrollTop > 0 && rows[a.index]?.key !== a.key) {
+      const at = nearest(rows, a.key, a.index);
+      if (at >= 0) el.scrollTop += (at - a.index) * rowHeight;
+    }
+    remark();
+  }, [rows]);
+
+  const remark = () => {
+    const el = scroller.current!;
+    const index = Math.floor(el.scrollTop / rowHeight);
+    anchor.current = el.scrollTop > 0 && rows[index] ? { key: rows[index]!.key, index } : null;
+  };
+
+  // A new order or selection begins at its top, a return where it was left.
+  const place = props.place;
+  const restored = useRef("");
+  useLayoutEffect(() => {
+    const el = scroller.current!;
+    if (restored.current === place) return;
+    const before = left.get(place);
+    if (before && rows.length * rowHeight < before.top && props.busy) return; // not long enough yet
+    restored.current = place;
+    el.scrollTop = before?.top ?? 0;
+    anchor.current = null;
+  });
+  const activeRef = useRef(active);
+  activeRef.current = active;
+  useEffect(() => {
+    const el = scroller.current!;
+    return () => {
+      left.set(place, { top: el.scrollTop, active: activeRef.current });
+      if (left.size > 50) left.delete(left.keys().next().value!);
+    };
+  }, [place]);
+
+  const move = (index: number) => {
+    const to = Math.max(0, Math.min(rows.length - 1, index));
+    if (!rows[to]) return;
+    setActive(rows[to].key);
+    const el = scroller.current!;
+    const top = to * rowHeight;
+    if (top < el.scrollTop) el.scrollTop = top;
+    else if (top + rowHeight + headHeight > el.scrollTop + el.clientHeight) el.scrollTop = top + rowHeight + headHeight - el.clientHeight;
+  };
+
+  const keys = (e: KeyboardEvent) => {
+    if (e.target !== scroller.current || e.ctrlKey || e.metaKey || e.altKey) return;
+    const now = active ? rows.findIndex((r) => r.key === active) : -1;
+    const page = Math.max(1, Math.floor((scroller.current!.clientHeight - headHeight) / rowHeight) - 1);
+    if (e.key === "ArrowDown" || e.key === "j") move(now + 1);
+    else if (e.key === "ArrowUp" || e.key === "k") move(now < 0 ? 0 : now - 1);
+    else if (e.key === "PageDown") move(now + page);
+    else if (e.key === "PageUp") move(now - page);
+    else if (e.key === "Home") move(0);
+    else if (e.key === "End") move(rows.length - 1);
+    else if (e.key === "Enter" && now >= 0) go(props.hrefOf(rows[now]!));
+    else return;
+    e.preventDefault();
+  };
+
+  const items = virtual.getVirtualItems();
+  const activeShown = active && items.some((i) => rows[i.index]?.key === active);
+  const fresh = Date.now() - 1500;
+  return (
+    <div
+      class="grid"
+      ref={scroller}
+      role="grid"
+      aria-label={`${props.label}, ${count(rows.length)} rows`}
+      aria-rowcount={rows.length + 1}
+      aria-colcount={columns.length}
+      aria-busy={props.busy}
+      aria-activedescendant={activeShown ? `${id}-active` : undefined}
+      tabIndex={0}
+      onKeyDown={keys}
+      onScroll={remark}
+    >
+      <div class="tr th" role="row" aria-rowindex={1} style={{ gridTemplateColumns: layout.current.template, minWidth: layout.current.width + "px" }}>
+        {columns.map((c, i) => (
+          <div role="columnheader" class={c.type === "text" ? "" : "number"} aria-sort={props.order.column === i ? (props.order.down ? "descending" : "ascending") : "none"} key={c.id}>
+            <button type="button" title={c.hint ?? c.title} onClick={() => props.onSort(i)}>
+              {c.title}
+            </button>
+          </div>
+        ))}
+      </div>
+      <div class="rows" role="rowgroup" style={{ height: virtual.getTotalSize() + "px", minWidth: layout.current.width + "px" }}>
+        {items.map((item) => {
+          const row = rows[item.index];
+          if (!row) return null;
+          const on = row.key === active;
+          return (
+            <div
+              key={row.key}
+              id={on ? `${id}-active` : undefined}
+              role="row"
+              aria-rowindex={item.index + 2}
+              aria-selected={on}
+              class={"tr" + (on ? " on" : "") + (row.deleting ? " deleting" : "") + (row.changed > fresh ? " fresh" : "")}
+              style={{ gridTemplateColumns: layout.current.template, transform: `translateY(${item.start}px)` }}
+              onClick={(e) => {
+                if (e.defaultPrevented || (e.target as Element).closest("a") || String(getSelection())) return;
+                go(props.hrefOf(row));
+              }}
+            >
+              {columns.map((c, i) => (
+                <GridCell key={c.id} column={c} row={row} index={i} href={i === 0 ? props.hrefOf(row) : ""} />
+              ))}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+function GridCell({ column, row, index, href }: { column: Column; row: Row; index: number; href: string }) {
+  const v = row.cells[index] ?? null;
+  if (index === 0) {
+    return (
+      <div role="gridcell" class="first">
+        <a href={href} tabIndex={-1} title={row.name}>
+          {row.name}
+        </a>
+      </div>
+    );
+  }
+  if (column.type === "age") {
+    return (
+      <div role="gridcell" class="number" title={typeof v === "number" ? new Date(v).toISOString() : undefined}>
+        {typeof v === "number" ? <Age since={v} /> : <None />}
+      </div>
+    );
+  }
+  const text = v === null ? "" : String(v);
+  const tone = column.tone?.(text);
+  return (
+    <div role="gridcell" class={(column.type === "number" ? "number " : "") + (tone ? "tone-" + tone : "")} title={text.length > 12 ? text : undefined}>
+      {text === "" ? <None /> : typeof v === "number" ? count(v) : text}
+    </div>
+  );
+}
+
+function None() {
+  return (
+    <span class="none" aria-label="none">
+      –
+    </span>
+  );
+}
+
+/** The index of a row that was at `index`, or of what is next to where it was. */
+function nearest(rows: Row[], key: string, index: number): number {
+  for (let d = 0; d < 2000; d++) {
+    if (rows[index + d]?.key === key) return index + d;
+    if (rows[index - d]?.key === key) return index - d;
+    if (index + d >= rows.length && index - d < 0) break;
+  }
+  return rows.findIndex((r) => r.key === key);
+}
+
+let ruler: CanvasRenderingContext2D | null = null;
+
+function widthOf(text: string): number {
+  if (!ruler) {
+    ruler = document.createElement("canvas").getContext("2d")!;
+    const style = getComputedStyle(document.body);
+    ruler.font = `500 ${style.fontSize} ${style.fontFamily}`;
+  }
+  return ruler.measureText(text).width;
+}
+
+/** Widths that fit what the first rows show. They do not change while a table is
+ * looked at: a wider value is cut and told by its title. */
+function template(columns: Column[], rows: Row[]): { template: string; width: number } {
+  const sample = rows.slice(0, 200);
+  let width = 0;
+  const parts = columns.map((c, i) => {
+    let longest = "";
+    if (c.type === "age") longest = "00d00h";
+    else {
+      for (const r of sample) {
+        const v = r.cells[i];
+        const text = v === null || v === undefined ? "" : String(v);
+        if (text.length > longest.length) longest = text;
+      }
+    }
+    const wanted = Math.max(widthOf(longest), widthOf(c.title) + 14) + 26;
+    const px = Math.ceil(Math.min(wanted, i === 0 ? 380 : c.type === "text" ? 260 : 130));
+    width += px;
+    if (c.type !== "text") return `${px}px`;
+    return `minmax(${px}px, ${i === 0 ? px * 2 : px}fr)`;
+  });
+  return { template: parts.join(" "), width };
+}

@@ -1,0 +1,295 @@
+import { signal, useComputed } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { ApiError, get, type List } from "../api";
+import { bytes, count, plural } from "../format";
+import { headingOf, objectsOf } from "../places";
+import { byKey, find, keyOf, known, path, rates, readable, resources, several, type Resource } from "../resources";
+import { href } from "../route";
+import { absence, StateIcon } from "../ui";
+
+// The cluster at a glance: how much there is of what and where, and what wants
+// somebody's attention. Every bar leads to the objects it counts.
+
+/** Questions whose answer should be nobody. */
+const questions: { title: string; resource: string; selector: string }[] = [
+  { title: "Pods that wait or failed", resource: "pods", selector: "status.phase notin (Running,Succeeded)" },
+  { title: "Pods that run but are not ready", resource: "pods", selector: "status.phase=Running,status.containerStatuses[*].ready=false" },
+  { title: "Deployments with replicas missing", resource: "deployments.apps", selector: "status.unavailableReplicas" },
+  { title: "Jobs with failures", resource: "jobs.batch", selector: "status.failed" },
+  { title: "Claims without a volume", resource: "persistentvolumeclaims", selector: "status.phase!=Bound" },
+  { title: "Volumes released or failed", resource: "persistentvolumes", selector: "status.phase in (Released,Failed)" },
+  { title: "Nodes that take no pods", resource: "nodes", selector: "spec.unschedulable=true" },
+  { title: "Namespaces being deleted", resource: "namespaces", selector: "status.phase=Terminating" },
+];
+const deleting = "metadata.deletionTimestamp";
+
+interface Answer {
+  n: number;
+  /** What the resource was like when this was counted. */
+  mark: string;
+  at: number;
+}
+
+/** Counts by resource and selector; "" is what cannot be told. */
+const answers = signal<ReadonlyMap<string, Answer>>(new Map());
+const spaces = signal<ReadonlyMap<string, ReadonlyMap<string, number>>>(new Map());
+const spaceMarks = new Map<string, string>();
+const reasons = signal<{ reason: string; n: number }[] | null>(null);
+let reasonsMark = "";
+
+function markOf(r: Resource): string {
+  return `${r.counts.events} ${r.counts.relists} ${r.objects}`;
+}
+
+/** Whether it is time to ask again: when the resource has changed, and for large
+ * ones, which are read through for the answer, not too often. */
+function due(r: Resource, a: Answer | undefined): boolean {
+  if (!a) return true;
+  return a.mark !== markOf(r) && Date.now() - a.at > Math.min(120_000, 2000 + r.objects * 5);
+}
+
+async function countOf(r: Resource, selector: string, signal: AbortSignal): Promise<void> {
+  const key = keyOf(r) + " " + selector;
+  if (!due(r, answers.peek().get(key))) return;
+  const mark = markOf(r);
+  const { body } = await get<List>(path(r, "/objects", { fieldSelector: selector, limit: "1", fields: "metadata.name" }), signal);
+  const n = body.items.length + (body.metadata.remainingItemCount ?? 0);
+  answers.value = new Map(answers.peek()).set(key, { n, mark, at: Date.now() });
+}
+
+async function spacesOf(r: Resource, signal: AbortSignal): Promise<void> {
+  const key = keyOf(r);
+  if (spaceMarks.get(key) === markOf(r)) return;
+  spaceMarks.set(key, markOf(r));
+  try {
+    const { body } = await get<List<{ value: string; objects: number }>>(path(r, "/indexes/namespace"), signal);
+    spaces.value = new Map(spaces.peek()).set(key, new Map(body.items.map((i) => [i.value, i.objects])));
+  } catch (e) {
+    spaceMarks.delete(key);
+    throw e;
+  }
+}
+
+async function reasonsOf(r: Resource, signal: AbortSignal): Promise<void> {
+  if (reasonsMark === markOf(r)) return;
+  const { body } = await get<List>(path(r, "/objects", { fields: "metadata.name,reason", limit: "5000" }), signal);
+  reasonsMark = markOf(r);
+  const n = new Map<string, number>();
+  for (const e of body.items) n.set(String(e.reason ?? ""), (n.get(String(e.reason ?? "")) ?? 0) + 1);
+  reasons.value = [...n].map(([reason, n]) => ({ reason, n })).sort((a, b) => b.n - a.n);
+}
+
+function eventResource(): Resource | undefined {
+  const all = ["events", "events.events.k8s.io"].map((n) => find(n)).filter((r): r is Resource => !!r);
+  return all.find(readable) ?? all[0];
+}
+
+async function ask(signal: AbortSignal): Promise<void> {
+  const able = resources.peek().filter((r) => readable(r) && r.objects > 0);
+  const jobs: (() => Promise<void>)[] = [];
+  for (const r of able) if (r.namespaced) jobs.push(() => spacesOf(r, signal));
+  for (const q of questions) for (const r of able) if (r.name === q.resource) jobs.push(() => countOf(r, q.selector, signal));
+  const e = eventResource();
+  if (e && readable(e)) jobs.push(() => reasonsOf(e, signal));
+  for (const r of [...able].sort((a, b) => a.objects - b.objects)) jobs.push(() => countOf(r, deleting, signal));
+  const work = async () => {
+    for (let job = jobs.shift(); job && !signal.aborted; job = jobs.shift()) {
+      try {
+        await job();
+      } catch (e) {
+        if (!(e instanceof ApiError)) return; // the connection: the status line tells
+      }
+    }
+  };
+  await Promise.all([work(), work()]);
+}
+
+export function Overview() {
+  const ready = useComputed(() => resources.value.filter(readable).length).value;
+  useEffect(() => {
+    document.title = "informerd";
+    const stop = new AbortController();
+    let timer: ReturnType<typeof setTimeout>;
+    const loop = async () => {
+      if (!document.hidden) await ask(stop.signal);
+      if (!stop.signal.aborted) timer = setTimeout(() => void loop(), 4000);
+    };
+    void loop();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [ready > 0]);
+  if (!known.value) return <div class="view"><p class="empty">Waiting for informerd…</p></div>;
+  const all = resources.value;
+  const watched = all.filter((r) => r.state !== "unwatched");
+  const able = watched.filter(readable);
+  return (
+    <div class="view">
+      <div class="head">
+        <h1>Overview</h1>
+        <p class="soft">
+          {count(able.reduce((n, r) => n + r.objects, 0))} objects of {plural(able.length, "kind")}
+          {several.value ? ` in ${new Set(all.map((r) => r.cluster)).size} clusters` : ""}, {bytes(able.reduce((n, r) => n + r.bytes, 0))} in memory
+        </p>
+      </div>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Overview">
+        <div class="cards">
+          <Attention />
+          <Deleting />
+          <Kinds able={able} />
+          <Namespaces />
+          <Blind all={all} />
+          <EventReasons />
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function Bar({ to, label, n, of, tone, note }: { to: string; label: string; n: number; of: number; tone?: string; note?: string }) {
+  return (
+    <li>
+      <a class={"bar-row " + (tone ?? "")} href={to}>
+        <span class="label">{label}</span>
+        <span class="track" aria-hidden="true">
+          <i style={{ width: `${of > 0 ? Math.max(n > 0 ? 1 : 0, (100 * n) / of) : 0}%` }} />
+        </span>
+        <b>{count(n)}</b>
+        {note !== undefined && <small>{note}</small>}
+      </a>
+    </li>
+  );
+}
+
+function Attention() {
+  const rows = questions.flatMap((q) => {
+    const r = find(q.resource);
+    return r ? [{ q, r, a: answers.value.get(keyOf(r) + " " + q.selector) }] : [];
+  });
+  const most = Math.max(1, ...rows.map((x) => x.a?.n ?? 0));
+  return (
+    <section class="card">
+      <h2>Not as it should be</h2>
+      <ul>
+        {rows.map(({ q, r, a }) =>
+          !readable(r) ? (
+            <li key={q.title} class="bar-row off"><span class="label">{q.title}</span><span class="note"><StateIcon state={r.state} /> {absence[r.state]?.toLowerCase()}</span></li>
+          ) : r.objects === 0 || a?.n === 0 ? (
+            <li key={q.title} class="bar-row off"><span class="label">{q.title}</span><span class="note">none</span></li>
+          ) : !a ? (
+            <li key={q.title} class="bar-row off"><span class="label">{q.title}</span><span class="note">counting…</span></li>
+          ) : (
+            <Bar key={q.title} to={objectsOf(r, { fieldSelector: q.selector })} label={q.title} n={a.n} of={most} tone="bad" />
+          ),
+        )}
+      </ul>
+    </section>
+  );
+}
+
+function Deleting() {
+  const able = resources.value.filter((r) => readable(r) && r.objects > 0);
+  const rows = able.flatMap((r) => {
+    const a = answers.value.get(keyOf(r) + " " + deleting);
+    return a?.n ? [{ r, n: a.n }] : [];
+  });
+  const asked = able.filter((r) => answers.value.has(keyOf(r) + " " + deleting)).length;
+  const most = Math.max(1, ...rows.map((x) => x.n));
+  return (
+    <section class="card">
+      <h2>Being deleted</h2>
+      <ul>
+        {rows.map(({ r, n }) => <Bar key={keyOf(r)} to={objectsOf(r, { fieldSelector: deleting, sort: "-age" })} label={headingOf(r)} n={n} of={most} tone="wait" />)}
+        {rows.length === 0 && <li class="bar-row off"><span class="label">{asked < able.length ? `looking: ${asked} of ${able.length} kinds` : "none"}</span></li>}
+      </ul>
+      <p class="soft">{asked < able.length && rows.length ? `${asked} of ${able.length} kinds looked through` : "Objects with a deletion time that are still there: finalizers hold them."}</p>
+    </section>
+  );
+}
+
+function Kinds({ able }: { able: Resource[] }) {
+  const top = [...able].filter((r) => r.objects > 0).sort((a, b) => b.objects - a.objects).slice(0, 16);
+  const most = Math.sqrt(top[0]?.objects ?? 1);
+  return (
+    <section class="card">
+      <h2>By kind</h2>
+      <ul>
+        {top.map((r) => {
+          const rate = rates.value.get(keyOf(r)) ?? 0;
+          return <Bar key={keyOf(r)} to={objectsOf(r)} label={(several.value ? r.cluster + " / " : "") + headingOf(r)} n={r.objects} of={0} note={rate >= 0.1 ? `${rate.toFixed(1)}/s` : ""} />;
+        }).map((bar, i) => withWidth(bar, (100 * Math.sqrt(top[i]!.objects)) / most))}
+      </ul>
+      <p class="soft"><a href={href("resources", { sort: "-objects" })}>All resources</a>; bars are square roots</p>
+    </section>
+  );
+}
+
+/** Gives a bar the width of another scale. */
+function withWidth(bar: preact.JSX.Element, percent: number): preact.JSX.Element {
+  const p = bar.props as Parameters<typeof Bar>[0];
+  const scaled = percent > 0 ? (p.n * 100) / percent : 0;
+  return <Bar key={bar.key} {...p} of={scaled} />;
+}
+
+function Namespaces() {
+  const sum = useComputed(() => {
+    const out = new Map<string, number>();
+    for (const [key, per] of spaces.value) {
+      if (!byKey.value.has(key)) continue;
+      for (const [ns, n] of per) if (ns) out.set(ns, (out.get(ns) ?? 0) + n);
+    }
+    return [...out].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  }).value;
+  const top = sum.slice(0, 16);
+  const most = top[0]?.[1] ?? 1;
+  return (
+    <section class="card">
+      <h2>By namespace</h2>
+      <ul>
+        {top.map(([ns, n]) => <Bar key={ns} to={href("objects", { resource: "*", namespace: ns })} label={ns} n={n} of={most} />)}
+        {top.length === 0 && <li class="bar-row off"><span class="label">counting…</span></li>}
+      </ul>
+      <p class="soft">{sum.length > top.length ? `and ${sum.length - top.length} more namespaces` : plural(sum.length, "namespace")}</p>
+    </section>
+  );
+}
+
+function Blind({ all }: { all: Resource[] }) {
+  const blind = all.filter((r) => !readable(r));
+  return (
+    <section class="card">
+      <h2>Not seen</h2>
+      <ul>
+        {blind.map((r) => (
+          <li key={keyOf(r)}>
+            <a class="bar-row" href={objectsOf(r)} title={r.reason}>
+              <span class="label"><StateIcon state={r.state} /> {r.name}</span>
+              <span class="note">{absence[r.state]?.toLowerCase()}</span>
+            </a>
+          </li>
+        ))}
+        {blind.length === 0 && <li class="bar-row off"><span class="label">nothing: every resource is read</span></li>}
+      </ul>
+    </section>
+  );
+}
+
+function EventReasons() {
+  const r = eventResource();
+  const list = reasons.value;
+  const most = list?.[0]?.n ?? 1;
+  return (
+    <section class="card">
+      <h2>Events by reason</h2>
+      {!r || !readable(r) ? (
+        <p class="soft"><StateIcon state={r?.state ?? "unwatched"} /> {absence[r?.state ?? "unwatched"]}{!r || r.state === "unwatched" ? ": the configuration leaves events out" : ""}</p>
+      ) : (
+        <ul>
+          {list?.slice(0, 16).map((x) => <Bar key={x.reason} to={objectsOf(r, { fieldSelector: "reason=" + x.reason })} label={x.reason || "no reason"} n={x.n} of={most} />)}
+          {list?.length === 0 && <li class="bar-row off"><span class="label">none</span></li>}
+        </ul>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,203 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { get, type List } from "../api";
+import { count } from "../format";
+import { headingOf, objectOf, objectsOf } from "../places";
+import { find, keyOf, path, readable, resources, several, type Resource } from "../resources";
+import { go, href, search, view } from "../route";
+import { Dialog, Icon, say, StateIcon } from "../ui";
+import type { State } from "../api";
+
+// Goes anywhere by typing: to kinds by any of their names, to objects of a kind
+// ("po cart"), to saved queries.
+
+interface Hit {
+  id: string;
+  label: string;
+  note: string;
+  to?: string;
+  run?: () => void;
+  state?: State;
+  group: string;
+}
+
+interface Saved {
+  title: string;
+  to: string;
+}
+
+const storage = "informerd.saved";
+
+export function saved(): Saved[] {
+  try {
+    const v = JSON.parse(localStorage.getItem(storage) ?? "[]") as unknown;
+    return Array.isArray(v) ? v.filter((s): s is Saved => !!s && typeof (s as Saved).title === "string" && typeof (s as Saved).to === "string" && (s as Saved).to.startsWith("./?")) : [];
+  } catch {
+    return [];
+  }
+}
+
+function keep(list: Saved[]): void {
+  try {
+    localStorage.setItem(storage, JSON.stringify(list.slice(0, 50)));
+  } catch {
+    say("This browser keeps nothing: the view was not saved");
+  }
+}
+
+/** How well words name a resource: lower is better, -1 not at all. */
+export function rankKind(r: Pick<Resource, "name" | "resource" | "kind" | "shortNames" | "singular">, words: string): number {
+  const w = words.toLowerCase();
+  if (!w) return 5;
+  if (r.shortNames?.includes(w)) return 0;
+  if (r.resource === w || r.singular === w || r.name === w) return 1;
+  if (r.resource.startsWith(w) || r.kind.toLowerCase().startsWith(w)) return 2;
+  // PodDisruptionBudget by pdb
+  if (r.kind.replace(/[a-z]/g, "").toLowerCase().startsWith(w)) return 3;
+  if (r.name.includes(w)) return 4;
+  return -1;
+}
+
+type Name = { ns: string; name: string };
+const names = new Map<string, { at: number; list: Promise<Name[]> }>();
+
+/** The names of all objects of a resource, kept for a little while. */
+function namesOf(r: Resource): Promise<Name[]> {
+  const key = keyOf(r);
+  const had = names.get(key);
+  if (had && Date.now() - had.at < 15_000) return had.list;
+  const list = get<List>(path(r, "/objects", { fields: "metadata.name,metadata.namespace" })).then(({ body }) => body.items.map((i) => ({ ns: i.metadata.namespace ?? "", name: i.metadata.name })));
+  list.catch(() => names.delete(key));
+  names.set(key, { at: Date.now(), list });
+  return list;
+}
+
+export function Palette({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const [objects, setObjects] = useState<{ text: string; hits: Hit[] }>({ text: "", hits: [] });
+  const [stored, setStored] = useState(saved);
+  const turn = useRef(0);
+
+  useEffect(() => {
+    const mine = ++turn.current;
+    const [first = "", ...rest] = text.trim().split(/\s+/);
+    const words = rest.join(" ").toLowerCase();
+    const r = rest.length || text.endsWith(" ") ? find(first) : undefined;
+    if (!r || !readable(r)) return setObjects({ text, hits: [] });
+    const t = setTimeout(() => {
+      namesOf(r).then((list) => {
+        if (mine !== turn.current) return;
+        const parts = words.split(" ").filter(Boolean);
+        const hits: Hit[] = [];
+        for (const n of list) {
+          const full = (n.ns ? n.ns + "/" : "") + n.name;
+          if (!parts.every((p) => full.includes(p))) continue;
+          hits.push({ id: "object " + keyOf(r) + full, label: n.name, note: `${r.kind}${n.ns ? " in " + n.ns : ""}`, to: objectOf(r, n.ns, n.name), group: "Objects" });
+          if (hits.length >= 30) break;
+        }
+        hits.sort((a, b) => Number(!a.label.startsWith(words)) - Number(!b.label.startsWith(words)));
+        setObjects({ text, hits });
+      }, () => setObjects({ text, hits: [] }));
+    }, 80);
+    return () => clearTimeout(t);
+  }, [text]);
+
+  const hits = useMemo(() => {
+    const w = text.trim().toLowerCase();
+    const out: Hit[] = [];
+    for (const s of stored) if (!w || s.title.toLowerCase().includes(w)) out.push({ id: "saved " + s.to, label: s.title, note: "saved", to: s.to, group: "Saved" });
+    const [first = ""] = w.split(" ");
+    const kinds = resources.value
+      .map((r) => ({ r, rank: rankKind(r, w.includes(" ") ? first : w) }))
+      .filter((x) => x.rank >= 0 && (w || x.r.objects > 0))
+      .sort((a, b) => a.rank - b.rank || b.r.objects - a.r.objects)
+      .slice(0, w ? 12 : 8);
+    const kindHits = kinds.map(({ r }): Hit => ({
+      id: "kind " + keyOf(r), label: headingOf(r), to: objectsOf(r), group: "Kinds", state: r.state,
+      note: [several.value ? r.cluster : "", r.name, r.shortNames?.join(" ") ?? "", readable(r) ? count(r.objects) : r.state].filter(Boolean).join("  ·  "),
+    }));
+    const found = objects.text === text ? objects.hits : [];
+    out.push(...(found.length ? [...found, ...kindHits] : kindHits));
+    for (const [label, to] of [["Overview", href("overview")], ["Resources", href("resources")], ["Everything in one table", href("objects", { resource: "*" })]] as const) {
+      if (!w || label.toLowerCase().includes(w)) out.push({ id: "view " + label, label, note: "view", to, group: "Views" });
+    }
+    if (view.value === "objects" || view.value === "object") {
+      const here = "./?" + search.value;
+      const has = stored.some((s) => s.to === here);
+      const title = text.trim() || document.title.replace(/ · informerd$/, "");
+      out.push({
+        id: "save", group: "This view", label: has ? "Forget this saved view" : `Save this view as “${title}”`, note: "",
+        run: () => {
+          const next = has ? stored.filter((s) => s.to !== here) : [{ title, to: here }, ...stored];
+          keep(next);
+          setStored(next);
+          say(has ? "Forgotten" : "Saved: find it here");
+        },
+      });
+    }
+    return out;
+  }, [text, objects, stored, resources.value]);
+
+  const chosen = Math.min(at, hits.length - 1);
+  const take = (h: Hit | undefined) => {
+    if (!h) return;
+    onClose();
+    if (h.to) go(h.to);
+    else h.run?.();
+  };
+  useEffect(() => {
+    document.getElementById(`hit-${chosen}`)?.scrollIntoView({ block: "nearest" });
+  }, [chosen]);
+  let group = "";
+  return (
+    <Dialog label="Search" class="palette" onClose={onClose}>
+      <div class="palette-input">
+        <Icon name="search" />
+        <input
+          type="text"
+          role="combobox"
+          aria-label="Search kinds and objects"
+          aria-expanded="true"
+          aria-controls="hits"
+          aria-activedescendant={hits.length ? `hit-${chosen}` : undefined}
+          placeholder="kind, short name, or kind and words: po cart"
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck={false}
+          autofocus
+          value={text}
+          onInput={(e) => {
+            setText(e.currentTarget.value);
+            setAt(0);
+          }}
+          onKeyDown={(e) => {
+            if (e.key === "ArrowDown") setAt((chosen + 1) % Math.max(1, hits.length));
+            else if (e.key === "ArrowUp") setAt((chosen - 1 + hits.length) % Math.max(1, hits.length));
+            else if (e.key === "Enter") take(hits[chosen]);
+            else if (e.key === "Tab" && hits[chosen]?.id.startsWith("kind ") && !e.shiftKey) {
+              // Completes the kind, to go on with the words of an object.
+              setText(hits[chosen]!.note.split("  ·  ").find((n) => /^[a-z]/.test(n)) + " ");
+              setAt(0);
+            } else return;
+            e.preventDefault();
+          }}
+        />
+        <kbd>Esc</kbd>
+      </div>
+      <ul id="hits" role="listbox" aria-label="Results">
+        {hits.map((h, i) => {
+          const head = h.group !== group;
+          group = h.group;
+          return (
+            <li key={h.id} id={`hit-${i}`} role="option" aria-selected={i === chosen} class={head ? "head-" : ""} data-group={head ? h.group : undefined} onPointerMove={() => setAt(i)} onClick={() => take(h)}>
+              {h.state && h.state !== "live" && <StateIcon state={h.state} />}
+              <span>{h.label}</span>
+              <small>{h.note}</small>
+            </li>
+          );
+        })}
+        {hits.length === 0 && <li role="option" aria-selected="false" aria-disabled="true" class="soft">Nothing matches. Objects are found by kind and words: “po cart”.</li>}
+      </ul>
+    </Dialog>
+  );
+}

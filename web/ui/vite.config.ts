@@ -1,0 +1,25 @@
+import { defineConfig } from "vitest/config";
+
+// The page is served from whatever path informerd has, so every address in it is
+// relative. Names carry no hashes: the program embeds the files and serves them
+// with no-cache, and a rebuilt page changes few names in the repository.
+export default defineConfig({
+  base: "./",
+  publicDir: "static",
+  build: {
+    outDir: "../dist",
+    emptyOutDir: true,
+    target: "es2022",
+    assetsInlineLimit: 0, // a data: URL would need an exception in the CSP
+    modulePreload: false,
+    cssCodeSplit: false,
+    rollupOptions: {
+      output: {
+        entryFileNames: "app.js",
+        chunkFileNames: "[name].js",
+        assetFileNames: "[name][extname]",
+      },
+    },
+  },
+  test: { include: ["test/**/*.test.ts"], environment: "node" },
+});
