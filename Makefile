@@ -6,8 +6,11 @@
 #   make bench    the tables of docs/performance.md (SCALE=20000 pods)
 #   make build    bin/informerd alone
 #   make check    formatting, vet, tidiness
+#   make web      web/dist, the page that is embedded, from web/ui
 #
-# It needs Go, a C compiler (for the race detector), make and git.
+# It needs Go, a C compiler (for the race detector), make and git. What is done to
+# the page, and make test, also need Node.js 20 or later with npm; the browser
+# tests need Chromium, which they install through apt-get if it is missing.
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -23,7 +26,7 @@ LISTEN  ?= 127.0.0.1:8080
 devcluster_key := $(shell find cmd/devcluster -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-16)
 devcluster_bin := .cache/devcluster-$(devcluster_key)
 
-.PHONY: build run test bench check unit e2e devcluster race clean help
+.PHONY: build run test bench check unit e2e devcluster race web web-deps web-test web-e2e chromium clean help
 
 build: ## bin/informerd
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/informerd ./cmd/informerd
@@ -43,7 +46,7 @@ $(devcluster_bin):
 run: build
 	@LISTEN='$(LISTEN)' MAKE='$(MAKE)' test/run.sh
 
-test: check unit devcluster race e2e
+test: check unit web-test devcluster race e2e web-e2e
 	@echo 'all tests passed'
 
 check:
@@ -61,6 +64,35 @@ unit:
 e2e: devcluster race
 	go test -count=1 -timeout 20m ./test/e2e/...
 
+# What npm installed is good as long as the lock file says the same.
+web_deps := web/ui/node_modules/.package-lock.json
+
+$(web_deps): web/ui/package.json web/ui/package-lock.json web/ui/.npmrc
+	@command -v npm >/dev/null || { echo 'the page needs Node.js 20 or later with npm' >&2; exit 1; }
+	cd web/ui && { npm ci --no-audit --no-fund || { sleep 5; npm ci --no-audit --no-fund; }; }
+	@touch $@
+
+web-deps: $(web_deps)
+
+web: web-deps ## web/dist
+	cd web/ui && npm run --silent build
+
+web-test: web-deps
+	cd web/ui && npm run --silent check && npm run --silent test && npm run --silent size && npm run --silent same
+
+CHROMIUM ?= /usr/bin/chromium
+
+chromium:
+	@test -x '$(CHROMIUM)' || { \
+		command -v apt-get >/dev/null || { echo 'the browser tests need Chromium: set CHROMIUM=PROGRAM' >&2; exit 1; }; \
+		echo 'installing Chromium'; \
+		$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive $(if $(filter 0,$(shell id -u)),,sudo) apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
+
+# PODS=20000 for a table of that many rows, SCREENS=../../docs/screens for pictures.
+web-e2e: web-deps chromium devcluster build
+	cd web/ui && CHROMIUM='$(CHROMIUM)' node e2e/run.mjs $(if $(SCREENS),--screens '$(SCREENS)') $(if $(PODS),--pods $(PODS))
+
 bench: build devcluster
 	go run ./test/bench --pods $(SCALE)
 
@@ -68,4 +100,4 @@ clean:
 	rm -rf bin data .cache test/results
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | head -12
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -15

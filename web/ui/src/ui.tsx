@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { State } from "./api";
 import { duration } from "./format";
 import { now } from "./resources";
@@ -298,7 +298,8 @@ export function QueryInput(props: {
 /** Keeps Tab inside a dialog and gives the focus back when it closes. */
 export function Dialog(props: { label: string; onClose: () => void; class?: string; children: ComponentChildren }) {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the next key: what is typed at once must arrive in it.
+  useLayoutEffect(() => {
     const d = ref.current!;
     const before = document.activeElement as HTMLElement | null;
     d.showModal();

@@ -1,9 +1,9 @@
-import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import lockFile from "../package-lock.json";
+import manifest from "../package.json";
 
 it("the lock file pins every package by its hash and names no registry", () => {
-  const lock = JSON.parse(readFileSync(new URL("../package-lock.json", import.meta.url), "utf8")) as { packages: Record<string, { integrity?: string; resolved?: string }> };
-  for (const [name, p] of Object.entries(lock.packages)) {
+  for (const [name, p] of Object.entries(lockFile.packages as Record<string, { integrity?: string; resolved?: string }>)) {
     if (!name) continue;
     expect(p.resolved, name).toBeUndefined();
     expect(p.integrity, name).toMatch(/^sha512-/);
@@ -11,6 +11,5 @@ it("the lock file pins every package by its hash and names no registry", () => {
 });
 
 it("package.json pins exact versions", () => {
-  const p = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { dependencies: Record<string, string>; devDependencies: Record<string, string> };
-  for (const v of [...Object.values(p.dependencies), ...Object.values(p.devDependencies)]) expect(v).toMatch(/^\d+\.\d+\.\d+$/);
+  for (const v of [...Object.values(manifest.dependencies), ...Object.values(manifest.devDependencies)]) expect(v).toMatch(/^\d+\.\d+\.\d+$/);
 });

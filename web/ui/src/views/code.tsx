@@ -106,9 +106,10 @@ export function Code({ lines, label, children }: { lines: Line[]; label: string;
                 )}
                 <span class="number" aria-hidden="true">{i + 1}</span>
                 <code>
-                  {line.parts.map(([t, text]) => (
-                    <span class={t ? "t-" + t : ""}>{words ? marked(text, words) : text}</span>
-                  ))}
+                  {(words ? marked(line.parts, texts[i]!, words) : (line.parts as [string, string, boolean?][])).map(([t, text, hit]) => {
+                    const c = t ? "t-" + t : "";
+                    return hit ? <mark class={c}>{text}</mark> : <span class={c}>{text}</span>;
+                  })}
                   {closed && <span class="more"> … {count(line.end - i)} lines</span>}
                 </code>
               </div>
@@ -120,15 +121,24 @@ export function Code({ lines, label, children }: { lines: Line[]; label: string;
   );
 }
 
-function marked(text: string, words: string): preact.ComponentChildren {
+/** Cuts pieces of a line where what is looked for begins and ends. */
+function marked(parts: Line["parts"], text: string, words: string): [string, string, boolean?][] {
   const low = text.toLowerCase();
   const w = words.toLowerCase();
-  const out: preact.ComponentChildren[] = [];
-  let from = 0;
-  for (let at = low.indexOf(w); at >= 0; at = low.indexOf(w, from)) {
-    out.push(text.slice(from, at), <mark>{text.slice(at, at + w.length)}</mark>);
-    from = at + w.length;
+  const cuts: [number, boolean][] = [];
+  for (let at = low.indexOf(w); at >= 0; at = low.indexOf(w, at + w.length)) cuts.push([at, true], [at + w.length, false]);
+  const out: [string, string, boolean?][] = [];
+  let at = 0, on = false, next = 0;
+  for (const [t, piece] of parts) {
+    let from = 0;
+    while (next < cuts.length && cuts[next]![0] < at + piece.length) {
+      const to = cuts[next]![0] - at;
+      if (to > from) out.push([t, piece.slice(from, to), on]);
+      from = to;
+      on = cuts[next++]![1];
+    }
+    if (from < piece.length) out.push([t, piece.slice(from), on]);
+    at += piece.length;
   }
-  out.push(text.slice(from));
   return out;
 }
