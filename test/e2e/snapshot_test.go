@@ -1,12 +1,16 @@
 package e2e
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.etcd.io/bbolt"
 
 	"github.com/informerd/informerd/test/e2e/harness"
 )
@@ -62,6 +66,11 @@ func TestSnapshotTrouble(t *testing.T) {
 			}
 			return b
 		}), said: 1, again: true},
+		{name: "newer format", path: func(t *testing.T) string {
+			path := write(t, data)
+			newerFormat(t, path)
+			return path
+		}, off: true, said: 1},
 		{name: "a directory", path: func(t *testing.T) string { return t.TempDir() }, off: true, said: 1},
 		{name: "in a file", path: func(t *testing.T) string { return filepath.Join(write(t, nil), "informerd.db") }, off: true, said: 1},
 	}
@@ -110,6 +119,23 @@ func TestSnapshotTrouble(t *testing.T) {
 			t.Errorf("snapshot of configmaps: %+v", r.Snapshot)
 		}
 	})
+}
+
+// newerFormat makes the file one of a later informerd: docs/FORMAT.md draws the
+// one value that all versions can read.
+func newerFormat(t *testing.T, path string) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	value := binary.LittleEndian.AppendUint32([]byte("informerd snapshot\n"), 1000)
+	value = binary.LittleEndian.AppendUint32(value, crc32.Checksum(value, crc32.MakeTable(crc32.Castagnoli)))
+	err = db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("informerd")).Put([]byte("format"), value) })
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // checkSnapshotSaid fails the test unless log, readyz and metrics tell of the

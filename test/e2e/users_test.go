@@ -1,12 +1,17 @@
 package e2e
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/test/e2e/harness"
 )
@@ -66,6 +71,48 @@ func TestNobody(t *testing.T) {
 		t.Errorf("livez is %d", a.Status)
 	}
 	checkQuiet(t, c, i, "nobody")
+
+	// Rights that come later are noticed, without a restart. Another process
+	// does not wait as long as this one by now.
+	i = harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("nobody")})
+	waitSettled(t, i)
+	grant(t, c, "nobody", "configmaps")
+	harness.Eventually(t, 2*time.Minute, "granted resource live", func() error {
+		all, err := i.Resources()
+		if err == nil && all["configmaps"].State != "live" {
+			err = fmt.Errorf("configmaps is %s", all["configmaps"].State)
+		}
+		return err
+	})
+	harness.CheckEqual(t, c, i, harness.Check{Resources: []string{"configmaps"}})
+}
+
+// grant lets a user read one core resource everywhere, for the time of the test.
+func grant(t *testing.T, c *harness.Cluster, user, resource string) {
+	t.Helper()
+	roles, bindings := c.Client.RbacV1().ClusterRoles(), c.Client.RbacV1().ClusterRoleBindings()
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("e2e-%s-%d", user, os.Getpid())},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{resource}, Verbs: []string{"get", "list", "watch"}}},
+	}
+	if _, err := roles.Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: role.ObjectMeta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+	}
+	if _, err := bindings.Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := errors.Join(bindings.Delete(context.Background(), role.Name, metav1.DeleteOptions{}),
+			roles.Delete(context.Background(), role.Name, metav1.DeleteOptions{}))
+		if err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestNoSecrets: who may read everything but Secrets gets everything but
