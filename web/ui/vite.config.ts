@@ -1,5 +1,7 @@
 import { defineConfig } from "vitest/config";
 
+declare const process: { env: Record<string, string | undefined> };
+
 // The page is served from whatever path informerd has, so every address in it is
 // relative. Names carry no hashes: the program embeds the files and serves them
 // with no-cache, and a rebuilt page changes few names in the repository.
@@ -21,5 +23,6 @@ export default defineConfig({
       },
     },
   },
+  server: { proxy: { "/v1": process.env.INFORMERD ?? "http://127.0.0.1:8080" } },
   test: { include: ["test/**/*.test.ts"], environment: "node" },
 });

@@ -161,6 +161,6 @@ export interface KubeObject {
 }
 
 export interface List<T = KubeObject> {
-  metadata: { resourceVersion?: string; continue?: string; remainingItemCount?: number; truncated?: boolean };
+  metadata: { resourceVersion?: string; continue?: string; remainingItemCount?: number; truncated?: boolean; filterErrors?: { count: number; object?: string; message?: string } };
   items: T[];
 }

@@ -35,6 +35,8 @@ export interface FollowStatus {
   fresh: Freshness | null;
   /** Whether changes arrive as they happen. */
   streaming: boolean;
+  /** For how many objects the filter has no value, and why for one of them. */
+  filterErrors?: { count: number; object?: string; message?: string };
 }
 
 /** The first page is small, so that it is on the screen at once. */
@@ -171,7 +173,7 @@ export class Follower {
       token = body.metadata.continue ?? "";
       this.version = body.metadata.resourceVersion ?? "";
       this.handlers.page(body.items, body.metadata.remainingItemCount ?? 0);
-      if (n === 0) this.tell({ fresh: fresh ?? null, error: null });
+      if (n === 0) this.tell({ fresh: fresh ?? null, error: null, filterErrors: body.metadata.filterErrors });
       if (!token) break;
     }
     this.handlers.complete();

@@ -213,7 +213,7 @@ export function QueryInput(props: {
   const open = focused && list.length > 0;
   const wrong = !!props.error && text === props.value;
   return (
-    <div class={"field" + (wrong ? " wrong" : "")}>
+    <div class={"field" + (wrong ? " wrong" : "")} style={props.grow ? { flexGrow: props.grow } : undefined}>
       <label for={id}>{props.label}</label>
       <div class="box">
         <input
@@ -287,7 +287,7 @@ export function QueryInput(props: {
         )}
       </div>
       {wrong && (
-        <p class="error" id={id + "-error"} role="alert">
+        <p class="error" id={id + "-error"} role="alert" title={props.error}>
           {props.error}
         </p>
       )}

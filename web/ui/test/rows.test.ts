@@ -69,11 +69,15 @@ describe("Rows", () => {
     const r = new Rows();
     r.arrange(columns, { column: -1, down: false }, null);
     for (let page = 0; page < 50; page++) r.apply(Array.from({ length: 2000 }, (_, i) => row("ns", String(page * 2000 + i).padStart(6, "0"))));
-    const start = performance.now();
-    for (let i = 0; i < 20; i++) r.apply([row("ns", "05000" + (i % 10), "Failed")]);
-    expect((performance.now() - start) / 20).toBeLessThan(100); // a few, on a machine with nothing else to do
+    let best = Infinity;
+    for (let i = 0; i < 20; i++) {
+      const start = performance.now();
+      r.apply([row("ns", "05000" + (i % 10), "Failed")]);
+      best = Math.min(best, performance.now() - start);
+    }
+    expect(best).toBeLessThan(50); // it takes two; the machine may be busy
     expect(r.view).toHaveLength(100_000);
-  });
+  }, 60_000);
 });
 
 describe("textFilter", () => {

@@ -85,7 +85,7 @@ function ratio(title: string, paths: string[], of: (o: KubeObject) => [number, n
   });
 }
 
-const bad = /^(Failed|Error|Err\w+|.*BackOff|Crash\w*|OOMKilled|Evicted|Unknown|NotReady|Lost|Init:.*(Error|BackOff|OOM).*|.*Error|Invalid\w*|False|ContainerStatusUnknown|DeadlineExceeded)/;
+const bad = /^(Failed|Error|Err\w+|.*BackOff|Crash\w*|OOMKilled|Evicted|Unknown|NotReady|Lost|Init:.*(Error|BackOff|OOM).*|.*Error|Invalid\w*|False|ContainerStatusUnknown|.*Exceeded|.*Unavailable|Degraded|.*Missing|.*NotFound)/;
 const wait = /^(Pending|Terminating|ContainerCreating|PodInitializing|Init:|Released|Progressing|Unschedulable|SchedulingGated|Suspended|.*,SchedulingDisabled)/;
 const good = /^(Running|Ready|Active|Bound|Available|True|Complete|Healthy|Established)/;
 const off = /^(Completed|Succeeded)/;

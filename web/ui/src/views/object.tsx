@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ApiError, get, type KubeObject, type List } from "../api";
+import { features } from "../features";
 import { fieldChanges, hunks, lineDiff, type FieldChange } from "../diff";
 import { count, dateTime, plural, seconds, time } from "../format";
 import { headingOf, objectOf, objectsOf } from "../places";
@@ -383,7 +384,22 @@ async function ownedBy(uid: string, r: Resource, signal: AbortSignal, namespaced
   return out.sort((a, b) => (a.r.name < b.r.name ? -1 : 1));
 }
 
+type GraphPart = typeof import("./graph");
+let graphPart: GraphPart | null = null;
+
 function Relations({ o, r }: { o: KubeObject; r: Resource }) {
+  const able = features.value.graph;
+  const [part, setPart] = useState<GraphPart | null>(graphPart);
+  const [error, setError] = useState("");
+  useEffect(() => {
+    if (!able || part) return;
+    import("./graph").then((m) => {
+      graphPart = m;
+      setPart(m);
+    }, () => setError("The graph could not be loaded; reload the page to try again."));
+  }, [able]);
+  if (able && part) return <part.GraphRelations r={r} ns={o.metadata.namespace ?? ""} name={o.metadata.name} />;
+  if (able && !error) return <p class="empty">Loading…</p>;
   return (
     <div class="scroll pad" tabIndex={0} role="region" aria-label="Relations">
       <h2>Owners</h2>
@@ -500,6 +516,8 @@ function when(e: EventObject): string {
 
 function Compare({ o, r }: { o: KubeObject; r: Resource }) {
   const withWhom = params.value.get("with") ?? "";
+  const [typed, setTyped] = useState(withWhom);
+  useEffect(() => setTyped(withWhom), [withWhom]);
   const [names, setNames] = useState<string[]>([]);
   const [other, setOther] = useState<KubeObject | null>(null);
   const [error, setError] = useState("");
@@ -537,7 +555,7 @@ function Compare({ o, r }: { o: KubeObject; r: Resource }) {
   return (
     <div class="code-box">
       <div class="bar code-bar">
-        <label class="check">with <input type="text" list="compare-names" value={withWhom} placeholder={o.metadata.namespace ? "namespace/name" : "name"} autocomplete="off" spellcheck={false} data-filter onChange={(e) => update({ with: e.currentTarget.value.trim() })} /></label>
+        <label class="check">with <input type="text" list="compare-names" value={typed} placeholder={o.metadata.namespace ? "namespace/name" : "name"} autocomplete="off" spellcheck={false} data-filter onInput={(e) => setTyped(e.currentTarget.value)} onKeyDown={(e) => e.key === "Enter" && update({ with: typed.trim() })} onChange={(e) => update({ with: e.currentTarget.value.trim() })} /></label>
         <datalist id="compare-names">{names.map((n) => <option value={n} />)}</datalist>
         <label class="check"><input type="checkbox" checked={all} onChange={() => setAll(!all)} /> identity and status, too</label>
         <label class="check"><input type="checkbox" checked={whole} onChange={() => setWhole(!whole)} /> equal lines</label>

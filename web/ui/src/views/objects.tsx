@@ -130,7 +130,7 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
       <div class="head">
         <h1>{heading}</h1>
         <p class="tally">
-          {absent.length === list.length ? "" : words ? `${count(rows.length)} of ${count(expected)}` : count(expected)}
+          {absent.length === list.length || failure ? "" : words ? `${count(rows.length)} of ${count(expected)}` : count(expected)}
           {loading && total > 0 && expected > total && <progress max={expected} value={total} aria-label="loading" />}
         </p>
         <Fresh parts={parts} />
@@ -152,6 +152,9 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
       <Bar one={one} list={current} selection={selection} words={words} failure={failure} />
       {failure && !["labelSelector", "fieldSelector", "filter", "namespace"].includes(failure.field) && <p class="error wide" role="alert">{failure.message}</p>}
       {list.length > 1 && absent.length > 0 && <AbsentStrip absent={absent} />}
+      {parts.map((x) => x.status.filterErrors).filter((f) => !!f?.count).slice(0, 1).map((f) => (
+        <p class="strip" role="note">The filter has no value for {plural(f!.count, "object")}, which are left out: {f!.message} ({f!.object})</p>
+      ))}
       <div class="table-area">
         {facets && <Facets model={model} columns={columns} words={words} />}
         {one && absent.length === 1 ? (
@@ -171,6 +174,13 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
               }}
               hrefOf={(row) => objectOf(byKey.peek().get(row.resource) ?? list.find((r) => keyOf(r) === row.resource)!, row.ns, row.name)}
             />
+            {failure && (
+              <div class="absent over">
+                <StateIcon state="failed" />
+                <h2>The query was refused</h2>
+                <p>It says above what is wrong with it.</p>
+              </div>
+            )}
             {rows.length === 0 && !failure && (
               <div class="absent over">
                 {loading || parts.some((x) => x.status.phase === "waiting") ? (
@@ -267,8 +277,57 @@ function Bar({ one, list, selection, words, failure }: { one: Resource | null; l
       <QueryInput label="Labels" value={selection.labelSelector!} placeholder="app=web,tier in (a,b)" {...error("labelSelector")} suggest={first && readable(first) ? (t) => suggestLabels(first, t) : undefined} onSubmit={(t) => update({ labelSelector: t }, true)} />
       <QueryInput label="Fields" value={selection.fieldSelector!} placeholder="status.phase!=Running" {...error("fieldSelector")} suggest={first && readable(first) ? (t) => suggestFields(first, t) : undefined} onSubmit={(t) => update({ fieldSelector: t }, true)} />
       {(features.value.filter || selection.filter) && (
-        <QueryInput label="CEL" value={selection.filter!} placeholder="object.spec.replicas > 3" {...error("filter")} onSubmit={(t) => update({ filter: t }, true)} />
+        <QueryInput grow={4} label="CEL" value={selection.filter!} placeholder="object.spec.replicas > 3" {...error("filter")} suggest={first && readable(first) && features.value.complete ? (t) => suggestExpression(first, t) : undefined} onSubmit={(t) => update({ filter: t }, true)} />
       )}
+      {features.value.explain && one && readable(one) && <Plan r={one} selection={selection} />}
+    </div>
+  );
+}
+
+interface Explanation {
+  objects: number;
+  indexes: string[];
+  candidates: number;
+  scanned: number;
+  matched: number;
+  advice?: { path: string; config: string }[];
+}
+
+/** How the server answers the query, on demand. */
+function Plan({ r, selection }: { r: Resource; selection: Selection }) {
+  const [plan, setPlan] = useState<Explanation | null>(null);
+  const [error, setError] = useState("");
+  const q = selectionQuery(selection);
+  q.set("explain", "true");
+  return (
+    <div class="field fit">
+      <span class="label">Query</span>
+      <Popover right wide label="Plan" title="How this query is answered" onOpen={() => {
+        setPlan(null);
+        setError("");
+        get<List<Explanation>>(path(r, "/objects", q)).then(({ body }) => setPlan(body.items[0] ?? null), (e: Error) => setError(e.message));
+      }}>
+        {() =>
+          error ? <p class="error">{error}</p> : !plan ? <p class="soft">Asking…</p> : (
+            <>
+              <dl class="pairs plan">
+                <dt>Objects</dt><dd>{count(plan.objects)}</dd>
+                <dt>Indexes</dt><dd>{plan.indexes.length ? plan.indexes.join(", ") : <span class="soft">none used</span>}</dd>
+                <dt>Candidates</dt><dd>{count(plan.candidates)}</dd>
+                <dt>Read</dt><dd>{count(plan.scanned)}</dd>
+                <dt>Matched</dt><dd>{count(plan.matched)}</dd>
+              </dl>
+              {plan.advice?.map((a) => (
+                <>
+                  <p class="soft">An index on <code>{a.path}</code> would help; in config.yaml:</p>
+                  <pre class="config">{a.config}</pre>
+                  <button type="button" class="button quiet" onClick={() => void copy(a.config, "Rule")}><Icon name="copy" /> Copy</button>
+                </>
+              ))}
+            </>
+          )
+        }
+      </Popover>
     </div>
   );
 }
@@ -355,13 +414,42 @@ async function suggestFields(r: Resource, text: string): Promise<Suggestion[]> {
   const m = /^([^=!]+?)(==|!=|=)(.*)$/.exec(term);
   if (m) {
     const index = indexes.find((i) => i.path === m[1]);
+    if (!index && features.value.complete) {
+      return (await proposals(r, { for: "values", path: m[1]!, prefix: m[3]! })).map((v) => ({ value: `${before}${m[1]}${m[2]}${v.value}`, label: v.value, note: v.objects === undefined ? "" : count(v.objects) }));
+    }
     if (!index) return [];
     const values = await indexValues(r, index.name, m[3]!, 40);
     return values.map((v) => ({ value: `${before}${m[1]}${m[2]}${v.value}`, label: v.value, note: count(v.objects) }));
   }
   const known = indexes.map((i) => ({ value: `${before}${i.path}=`, label: i.path!, note: plural(i.values, "value") }));
   for (const p of ["metadata.name", "metadata.deletionTimestamp"]) known.push({ value: before + p + (p.endsWith("name") ? "=" : ""), label: p, note: p.endsWith("name") ? "" : "exists" });
-  return known.filter((s) => s.label.startsWith(term));
+  const mine = known.filter((s) => s.label.startsWith(term));
+  if (!features.value.complete || !/^[\w.[\]*'"\/-]*$/.test(term)) return mine;
+  for (const p of await proposals(r, { for: "paths", prefix: term })) {
+    if (mine.some((s) => s.label === p.value)) continue;
+    mine.push({ value: before + p.value + (p.kind === "object" || p.kind === "array" ? "" : "="), label: p.value, note: p.kind ?? "" });
+  }
+  return mine;
+}
+
+interface Proposal {
+  value: string;
+  kind?: string;
+  objects?: number;
+}
+
+async function proposals(r: Resource, q: Record<string, string>): Promise<Proposal[]> {
+  const p = new URLSearchParams({ ...q, resource: r.name, limit: "12" });
+  if (r.cluster) p.set("cluster", r.cluster);
+  return (await get<List<Proposal>>("v1/complete?" + p)).body.items;
+}
+
+/** Completes the path of a field that an expression ends in. */
+async function suggestExpression(r: Resource, text: string): Promise<Suggestion[]> {
+  const m = /(^|[^\w.])object\.([\w.]*)$/.exec(text);
+  if (!m) return [];
+  const before = text.slice(0, text.length - m[2]!.length);
+  return (await proposals(r, { for: "paths", prefix: m[2]! })).filter((p) => !/[[\]]/.test(p.value)).map((p) => ({ value: before + p.value, label: p.value, note: p.kind }));
 }
 
 function ColumnsMenu({ offered, shown, columns, one, onChange }: { offered: Column[]; shown: string[]; columns: Column[]; one: Resource | null; onChange: (ids: string[] | null) => void }) {

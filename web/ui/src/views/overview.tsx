@@ -1,6 +1,7 @@
 import { signal, useComputed } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiError, get, type List } from "../api";
+import { features } from "../features";
 import { bytes, count, plural } from "../format";
 import { headingOf, objectsOf } from "../places";
 import { byKey, find, keyOf, known, path, rates, readable, resources, several, type Resource } from "../resources";
@@ -137,6 +138,7 @@ export function Overview() {
         <div class="cards">
           <Attention />
           <Deleting />
+          {features.value.dangling && <Dangling />}
           <Kinds able={able} />
           <Namespaces />
           <Blind all={all} />
@@ -204,6 +206,72 @@ function Deleting() {
         {rows.length === 0 && <li class="bar-row off"><span class="label">{asked < able.length ? `looking: ${asked} of ${able.length} kinds` : "none"}</span></li>}
       </ul>
       <p class="soft">{asked < able.length && rows.length ? `${asked} of ${able.length} kinds looked through` : "Objects with a deletion time that are still there: finalizers hold them."}</p>
+    </section>
+  );
+}
+
+interface End {
+  resource: string;
+  kind: string;
+  namespace?: string;
+  name: string;
+}
+
+interface DanglingList {
+  metadata: { truncated?: boolean };
+  items: { from: End; to?: End; edge: string; selector?: string }[];
+}
+
+const dangling = signal<DanglingList | null>(null);
+let danglingMark = "";
+
+function Dangling() {
+  useEffect(() => {
+    const stop = new AbortController();
+    let timer: ReturnType<typeof setTimeout>;
+    const load = async () => {
+      const mark = String(resources.peek().reduce((n, r) => n + r.counts.events + r.counts.relists, 0));
+      if (mark !== danglingMark && !document.hidden) {
+        try {
+          dangling.value = (await get<DanglingList>("v1/graph/dangling?limit=200", stop.signal)).body;
+          danglingMark = mark;
+        } catch {
+          // The status line says what is wrong; what was last known stays.
+        }
+      }
+      if (!stop.signal.aborted) timer = setTimeout(() => void load(), 6000);
+    };
+    void load();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, []);
+  const list = dangling.value;
+  const groups = new Map<string, DanglingList["items"]>();
+  for (const i of list?.items ?? []) {
+    const key = i.to ? `${i.from.kind} without its ${i.to.kind}` : `${i.from.kind} that selects nothing`;
+    groups.set(key, [...(groups.get(key) ?? []), i]);
+  }
+  return (
+    <section class="card">
+      <h2>Dangling references</h2>
+      {!list && <p class="soft">looking…</p>}
+      {list?.items.length === 0 && <p class="soft">none</p>}
+      {[...groups].sort((a, b) => a[1].length - b[1].length).slice(0, 12).map(([what, items]) => (
+        <details class="dangling" key={what}>
+          <summary><span class="label">{what}</span> <b>{count(items.length)}{list!.metadata.truncated ? "+" : ""}</b></summary>
+          <ul>
+            {items.slice(0, 20).map((i) => (
+              <li>
+                <a href={href("object", { resource: i.from.resource, namespace: i.from.namespace ?? "", name: i.from.name, tab: "relations" })}>{i.from.namespace ? i.from.namespace + "/" : ""}{i.from.name}</a>
+                <span class="soft"> {i.to ? `→ ${i.to.name}` : i.selector}</span>
+              </li>
+            ))}
+            {items.length > 20 && <li class="soft">and {count(items.length - 20)} more</li>}
+          </ul>
+        </details>
+      ))}
     </section>
   );
 }

@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, type List } from "../api";
+import { features } from "../features";
 import { count } from "../format";
 import { headingOf, objectOf, objectsOf } from "../places";
 import { find, keyOf, path, readable, resources, several, type Resource } from "../resources";
@@ -18,6 +19,16 @@ interface Hit {
   run?: () => void;
   state?: State;
   group: string;
+}
+
+/** An object that the server's search found. */
+interface Found {
+  id: string;
+  cluster?: string;
+  resource: string;
+  kind: string;
+  namespace?: string;
+  name: string;
 }
 
 interface Saved {
@@ -80,6 +91,23 @@ export function Palette({ onClose }: { onClose: () => void }) {
 
   useEffect(() => {
     const mine = ++turn.current;
+    const q = text.trim();
+    if (features.value.search && q.length > 1) {
+      const stop = new AbortController();
+      const t = setTimeout(() => {
+        get<List<Found>>("v1/search?" + new URLSearchParams({ q, limit: "25" }), stop.signal).then(({ body }) => {
+          const hits = body.items.map((f): Hit => ({
+            id: "object " + (f.cluster ?? "") + f.id, label: f.name, group: "Objects", note: `${f.kind}${f.namespace ? " in " + f.namespace : ""}${several.value && f.cluster ? " of " + f.cluster : ""}`,
+            to: href("object", { cluster: several.peek() ? f.cluster : undefined, resource: f.resource, namespace: f.namespace ?? "", name: f.name }),
+          }));
+          setObjects({ text, hits });
+        }, () => !stop.signal.aborted && setObjects({ text, hits: [] }));
+      }, 60);
+      return () => {
+        clearTimeout(t);
+        stop.abort();
+      };
+    }
     const [first = "", ...rest] = text.trim().split(/\s+/);
     const words = rest.join(" ").toLowerCase();
     const r = rest.length || text.endsWith(" ") ? find(first) : undefined;
@@ -117,7 +145,9 @@ export function Palette({ onClose }: { onClose: () => void }) {
       note: [several.value ? r.cluster : "", r.name, r.shortNames?.join(" ") ?? "", readable(r) ? count(r.objects) : r.state].filter(Boolean).join("  ·  "),
     }));
     const found = objects.text === text ? objects.hits : [];
-    out.push(...(found.length ? [...found, ...kindHits] : kindHits));
+    // A kind that is meant by its own name goes before objects that have it in theirs.
+    const meant = kinds[0] && kinds[0].rank <= 1 && !w.includes(" ");
+    out.push(...(meant ? [...kindHits.slice(0, 3), ...found, ...(found.length ? [] : kindHits.slice(3))] : found.length ? [...found, ...kindHits] : kindHits));
     for (const [label, to] of [["Overview", href("overview")], ["Resources", href("resources")], ["Everything in one table", href("objects", { resource: "*" })]] as const) {
       if (!w || label.toLowerCase().includes(w)) out.push({ id: "view " + label, label, note: "view", to, group: "Views" });
     }
@@ -160,7 +190,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           aria-expanded="true"
           aria-controls="hits"
           aria-activedescendant={hits.length ? `hit-${chosen}` : undefined}
-          placeholder="kind, short name, or kind and words: po cart"
+          placeholder={features.value.search ? "kinds, names, labels: cart ns:shop label:team=a" : "kind, short name, or kind and words: po cart"}
           autocomplete="off"
           autocapitalize="off"
           spellcheck={false}
@@ -196,7 +226,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
             </li>
           );
         })}
-        {hits.length === 0 && <li role="option" aria-selected="false" aria-disabled="true" class="soft">Nothing matches. Objects are found by kind and words: “po cart”.</li>}
+        {hits.length === 0 && <li role="option" aria-selected="false" aria-disabled="true" class="soft">Nothing matches.{features.value.search ? "" : " Objects are found by kind and words: “po cart”."}</li>}
       </ul>
     </Dialog>
   );

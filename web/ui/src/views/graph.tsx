@@ -1,0 +1,303 @@
+import dagre from "@dagrejs/dagre";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { get, type State } from "../api";
+import { count, plural } from "../format";
+import { find, resources, several, type Resource } from "../resources";
+import { href, params, update } from "../route";
+import { absence, StateIcon } from "../ui";
+
+// What an object is related to, as a picture and as a nested list. This part of
+// the page is loaded when it is opened.
+
+interface Node {
+  id: string;
+  resource: string;
+  kind: string;
+  namespace?: string;
+  name: string;
+  state?: State;
+  depth: number;
+  missing?: boolean;
+  unknown?: boolean;
+  hub?: boolean;
+}
+
+interface Edge {
+  from: string;
+  to: string;
+  edge: string;
+  why: string;
+}
+
+interface GraphAnswer {
+  root: string;
+  truncated: boolean;
+  nodes: Node[];
+  edges: Edge[];
+  unanswered?: { resource: string; state: State; reason?: string }[];
+}
+
+/** How an edge reads from either end. */
+const words: Record<string, [string, string]> = {
+  owns: ["owns", "owned by"], runsOn: ["runs on", "runs"], runsAs: ["runs as", "identity of"], mounts: ["mounts", "mounted by"], env: ["takes its environment from", "environment of"],
+  pulls: ["pulls with", "pull secret of"], holds: ["holds", "held by"], servedBy: ["served by", "serves"], binds: ["binds", "bound by"], class: ["of class", "class of"],
+  attaches: ["attaches", "attached by"], selects: ["selects", "selected by"], slices: ["sliced into", "slice of"], endpoint: ["leads to", "endpoint of"], routes: ["routes to", "routed to by"],
+  tls: ["certificate from", "certificate of"], scales: ["scales", "scaled by"], grants: ["grants", "granted by"], subject: ["to", "bound in"], calls: ["calls", "called by"], defines: ["defines", "defined by"],
+  about: ["about", "told of by"], contains: ["contains", "in"],
+};
+
+function linkOf(n: Node, r: Resource): string {
+  return href("object", { cluster: several.peek() ? r.cluster : undefined, resource: n.resource, namespace: n.namespace ?? "", name: n.name, tab: "relations", rel: params.peek().get("rel") });
+}
+
+const scopes = [
+  ["lines", "needs and needed by"],
+  ["out", "what it needs"],
+  ["in", "what needs it"],
+  ["both", "everything near"],
+] as const;
+
+export function GraphRelations({ r, ns, name }: { r: Resource; ns: string; name: string }) {
+  const p = params.value;
+  const scope = scopes.some((s) => s[0] === p.get("direction")) ? p.get("direction")! : "lines";
+  const depth = Math.min(5, Math.max(1, Number(p.get("depth")) || (scope === "both" ? 2 : 3)));
+  const list = p.get("rel") === "list";
+  const [graph, setGraph] = useState<GraphAnswer | null>(null);
+  const [error, setError] = useState("");
+  useEffect(() => {
+    const stop = new AbortController();
+    let timer: ReturnType<typeof setTimeout>;
+    let mark = "";
+    const load = async () => {
+      const now = String(resources.peek().reduce((n, x) => n + x.counts.events + x.counts.relists, 0));
+      if (now !== mark && !document.hidden) {
+        try {
+          const directions = scope === "lines" ? ["out", "in"] : [scope];
+          const answers = await Promise.all(directions.map((direction) => {
+            const q = new URLSearchParams({ depth: String(depth), direction, limit: "150" });
+            if (several.peek() && r.cluster) q.set("cluster", r.cluster);
+            return get<GraphAnswer>(`v1/graph/${encodeURIComponent(r.name)}/${encodeURIComponent(ns || "-")}/${encodeURIComponent(name)}?${q}`, stop.signal);
+          }));
+          setGraph((before) => {
+            const next = merge(answers.map((a) => a.body));
+            return before && JSON.stringify(before) === JSON.stringify(next) ? before : next;
+          });
+          setError("");
+          mark = now;
+        } catch (e) {
+          if (stop.signal.aborted) return;
+          setError((e as Error).message);
+        }
+      }
+      if (!stop.signal.aborted) timer = setTimeout(() => void load(), 2500);
+    };
+    void load();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [r.name, r.cluster, ns, name, scope, depth]);
+  return (
+    <div class="code-box">
+      <div class="bar code-bar">
+        <div class="segments" role="group" aria-label="Show as">
+          <button type="button" aria-pressed={!list} onClick={() => update({ rel: null })}>Graph</button>
+          <button type="button" aria-pressed={list} onClick={() => update({ rel: "list" })}>List</button>
+        </div>
+        <label class="check">
+          <span class="hidden">Which relations</span>
+          <select value={scope} onChange={(e) => update({ direction: e.currentTarget.value === "lines" ? null : e.currentTarget.value, depth: null })}>
+            {scopes.map(([v, t]) => <option value={v}>{t}</option>)}
+          </select>
+        </label>
+        <label class="check">
+          within
+          <select value={String(depth)} onChange={(e) => update({ depth: e.currentTarget.value })}>
+            {[1, 2, 3, 4, 5].map((d) => <option value={String(d)}>{plural(d, "step")}</option>)}
+          </select>
+        </label>
+        <span class="space" />
+        {graph && <span class="soft" role="status">{plural(graph.nodes.length, "object")}, {plural(graph.edges.length, "relation")}{graph.truncated ? ", and more" : ""}</span>}
+      </div>
+      {error && <p class="error pad" role="alert">{error}</p>}
+      {!graph && !error && <p class="empty">Looking…</p>}
+      {graph && (list ? <Nested graph={graph} r={r} /> : <Picture graph={graph} r={r} />)}
+      {graph && !!graph.unanswered?.length && (
+        <p class="strip foot">
+          Not looked at:{" "}
+          {graph.unanswered.map((u, i) => (
+            <>
+              {i > 0 && ", "}
+              <StateIcon state={u.state} /> {u.resource} ({absence[u.state]?.toLowerCase() ?? u.state})
+            </>
+          ))}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function merge(all: GraphAnswer[]): GraphAnswer {
+  const nodes = new Map<string, Node>();
+  const edges = new Map<string, Edge>();
+  for (const g of all) {
+    for (const n of g.nodes) if (!nodes.has(n.id)) nodes.set(n.id, n);
+    for (const e of g.edges) edges.set(`${e.from} ${e.to} ${e.edge}`, e);
+  }
+  const first = all[0]!;
+  return { root: first.root, truncated: all.some((g) => g.truncated), nodes: [...nodes.values()], edges: [...edges.values()], unanswered: first.unanswered };
+}
+
+const width = 196, height = 40;
+
+function Picture({ graph, r }: { graph: GraphAnswer; r: Resource }) {
+  const box = useRef<HTMLDivElement>(null);
+  const [zoom, setZoom] = useState(1);
+  const laid = useMemo(() => {
+    const g = new dagre.graphlib.Graph({ multigraph: true });
+    g.setGraph({ rankdir: "LR", nodesep: 12, ranksep: 64, marginx: 16, marginy: 16, ranker: graph.nodes.length > 80 ? "longest-path" : "network-simplex" });
+    g.setDefaultEdgeLabel(() => ({}));
+    for (const n of graph.nodes) g.setNode(n.id, { width, height });
+    // Several relations of the same two objects are one line with several words.
+    const lines = new Map<string, { from: string; to: string; edges: Edge[] }>();
+    for (const e of graph.edges) {
+      if (!g.hasNode(e.from) || !g.hasNode(e.to) || e.from === e.to) continue;
+      const key = e.from + " " + e.to;
+      const line = lines.get(key);
+      if (line) line.edges.push(e);
+      else {
+        lines.set(key, { from: e.from, to: e.to, edges: [e] });
+        g.setEdge(e.from, e.to, {}, key);
+      }
+    }
+    dagre.layout(g);
+    const nodes = graph.nodes.map((n) => ({ n, at: g.node(n.id) as { x: number; y: number } }));
+    const edges = [...lines].map(([key, l]) => ({ ...l, points: (g.edge({ v: l.from, w: l.to, name: key }) as { points: { x: number; y: number }[] }).points }));
+    // Lines may lead around everything: the picture is as large as they need.
+    const xs = [...nodes.flatMap(({ at }) => [at.x - width / 2, at.x + width / 2]), ...edges.flatMap((e) => e.points.map((p) => p.x))];
+    const ys = [...nodes.flatMap(({ at }) => [at.y - height / 2, at.y + height / 2]), ...edges.flatMap((e) => e.points.map((p) => p.y))];
+    const left = Math.floor(Math.min(...xs)) - 16, top = Math.floor(Math.min(...ys)) - 16;
+    return { nodes, edges, left, top, width: Math.ceil(Math.max(...xs)) + 16 - left, height: Math.ceil(Math.max(...ys)) + 16 - top };
+  }, [graph]);
+  // Begins with the object itself in sight.
+  useEffect(() => {
+    const root = laid.nodes.find((x) => x.n.id === graph.root);
+    const el = box.current!;
+    const fit = Math.min(1, Math.max(0.75, Math.min(el.clientWidth / laid.width, el.clientHeight / laid.height)));
+    setZoom(fit);
+    if (root) requestAnimationFrame(() => el.scrollTo((root.at.x - laid.left) * fit - el.clientWidth / 2, (root.at.y - laid.top) * fit - el.clientHeight / 2));
+  }, [graph.root, laid.nodes.length]);
+  return (
+    <div class="picture-box">
+      <div class="picture" ref={box} tabIndex={0} role="region" aria-label="Graph of relations">
+        <svg width={laid.width * zoom} height={laid.height * zoom} viewBox={`${laid.left} ${laid.top} ${laid.width} ${laid.height}`} role="group" aria-label={`${count(graph.nodes.length)} related objects`}>
+          <defs>
+            <marker id="arrow" viewBox="0 0 8 8" refX="7.500" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+              <path d="M0 0.500L8 4 0 7.500z" />
+            </marker>
+          </defs>
+          {laid.edges.map((e) => (
+            <g key={e.from + e.to} class={"edge" + (e.edges.every((x) => x.edge === "owns") ? "" : " loose")}>
+              <path d={curve(e.points)} marker-end="url(#arrow)" />
+              <title>{e.edges.map((x) => `${short(x.from)} ${words[x.edge]?.[0] ?? x.edge} ${short(x.to)}: ${x.why}`).join("\n")}</title>
+            </g>
+          ))}
+          {laid.nodes.map(({ n, at }) => {
+            const state = n.missing ? "does not exist" : n.unknown ? "unknown" : n.hub ? "not walked through" : "";
+            return (
+              <a key={n.id} href={linkOf(n, r)} class={"node" + (n.id === graph.root ? " root" : "") + (n.missing ? " missing" : "") + (n.unknown ? " unknown" : "")}>
+                <rect x={at.x - width / 2} y={at.y - height / 2} width={width} height={height} rx="6">
+                  <title>{`${n.kind} ${n.namespace ? n.namespace + "/" : ""}${n.name}${state ? "\n" + state : ""}`}</title>
+                </rect>
+                <text class="kind" pointer-events="none" x={at.x - width / 2 + 10} y={at.y - 4}>{n.kind}{state ? " · " + state : ""}</text>
+                <text pointer-events="none" x={at.x - width / 2 + 10} y={at.y + 12}>{n.name.length > 28 ? n.name.slice(0, 14) + "…" + n.name.slice(-13) : n.name}</text>
+              </a>
+            );
+          })}
+        </svg>
+      </div>
+      <div class="zoom" role="group" aria-label="Size">
+        <button type="button" class="button" aria-label="Smaller" onClick={() => setZoom(Math.max(0.3, zoom / 1.25))}>−</button>
+        <button type="button" class="button" aria-label="Larger" onClick={() => setZoom(Math.min(2, zoom * 1.25))}>+</button>
+      </div>
+    </div>
+  );
+}
+
+function short(id: string): string {
+  return id.split("/").slice(0, 1)[0]!.split(".")[0] + "/" + id.split("/").at(-1);
+}
+
+function curve(points: { x: number; y: number }[]): string {
+  const [first, ...rest] = points;
+  if (!first || rest.length === 0) return "";
+  let d = `M${first.x.toFixed(1)} ${first.y.toFixed(1)}`;
+  for (let i = 0; i < rest.length - 1; i++) {
+    const a = rest[i]!, b = rest[i + 1]!;
+    const x = i === rest.length - 2 ? b.x : (a.x + b.x) / 2;
+    const y = i === rest.length - 2 ? b.y : (a.y + b.y) / 2;
+    d += `Q${a.x.toFixed(1)} ${a.y.toFixed(1)} ${x.toFixed(1)} ${y.toFixed(1)}`;
+  }
+  if (rest.length === 1) d += `L${rest[0]!.x.toFixed(1)} ${rest[0]!.y.toFixed(1)}`;
+  return d;
+}
+
+/** The same, nested: under each object what it was first reached from. */
+function Nested({ graph, r }: { graph: GraphAnswer; r: Resource }) {
+  const tree = useMemo(() => {
+    const by = new Map(graph.nodes.map((n) => [n.id, n]));
+    const next = new Map<string, { id: string; word: string; why: string }[]>();
+    const add = (at: string, id: string, word: string, why: string) => {
+      const l = next.get(at) ?? [];
+      const same = l.find((x) => x.id === id);
+      if (same) {
+        if (!same.word.split(", ").includes(word)) same.word += ", " + word;
+      } else l.push({ id, word, why });
+      next.set(at, l);
+    };
+    for (const e of graph.edges) {
+      add(e.from, e.to, words[e.edge]?.[0] ?? e.edge, e.why);
+      add(e.to, e.from, words[e.edge]?.[1] ?? e.edge, e.why);
+    }
+    // Breadth first, so that everything stands where it is nearest.
+    const children = new Map<string, { id: string; word: string; why: string }[]>();
+    const seen = new Set([graph.root]);
+    const queue = [graph.root];
+    for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
+      const mine = (next.get(id) ?? []).filter((x) => by.has(x.id) && !seen.has(x.id));
+      // Owners come first, so that what they own stands under them.
+      const owned = (x: { word: string }) => Number(!x.word.startsWith("own"));
+      mine.sort((a, b) => owned(a) - owned(b) || (a.word < b.word ? -1 : a.word > b.word ? 1 : a.id < b.id ? -1 : 1));
+      for (const m of mine) {
+        seen.add(m.id);
+        queue.push(m.id);
+      }
+      children.set(id, mine);
+    }
+    return { by, children };
+  }, [graph]);
+  const draw = (id: string): preact.ComponentChildren => {
+    const list = tree.children.get(id);
+    if (!list?.length) return null;
+    return (
+      <ul class="tree">
+        {list.map((x) => {
+          const n = tree.by.get(x.id)!;
+          return (
+            <li key={x.id}>
+              <span class="soft" title={x.why}>{x.word}</span> <span class="soft">{n.kind}</span> <a href={linkOf(n, r)}>{n.name}</a>{" "}
+              {n.missing && <span class="word tone-bad">does not exist</span>}
+              {n.unknown && <span class="word tone-wait">unknown: {absence[n.state ?? find(n.resource)?.state ?? "unwatched"]?.toLowerCase() ?? "its kind is not known"}</span>}
+              {draw(x.id)}
+            </li>
+          );
+        })}
+      </ul>
+    );
+  };
+  return (
+    <div class="scroll pad" tabIndex={0} role="region" aria-label="Relations">
+      {draw(graph.root) ?? <p class="empty">None: nothing refers to it, and it refers to nothing.</p>}
+    </div>
+  );
+}
