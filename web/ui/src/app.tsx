@@ -168,7 +168,7 @@ function StatusLine() {
   if (!l.up) {
     level = "down";
     text = l.last ? `informerd does not answer since ${time(l.since)}` : "informerd does not answer";
-    more = l.last ? `what you see is ${seconds((now.value - l.last) / 1000)} old` : "";
+    more = l.last ? `what you see is ${seconds(Math.max(1, (now.value - l.last) / 1000))} old` : "";
   } else if (refused.value) {
     level = "down";
     text = refused.value;

@@ -70,7 +70,7 @@ function OneObject({ r: first, ns, name }: { r: Resource; ns: string; name: stri
       {!o ? (
         <NoObject model={model} r={r} ns={ns} name={name} />
       ) : (
-        <div class={"object-area" + (model.gone.value ? " gone" : "")}>
+        <div class={"object-area" + (model.gone.value ? " gone" : r.state === "stale" ? " old" : "")}>
           <div class="object-main">
             <div class="tabs" role="tablist" aria-label="Parts of the object" onKeyDown={(e) => {
               if (e.key !== "ArrowLeft" && e.key !== "ArrowRight") return;

@@ -155,7 +155,7 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
       {parts.map((x) => x.status.filterErrors).filter((f) => !!f?.count).slice(0, 1).map((f) => (
         <p class="strip" role="note">The filter has no value for {plural(f!.count, "object")}, which are left out: {f!.message} ({f!.object})</p>
       ))}
-      <div class="table-area">
+      <div class={"table-area" + (current.some((r) => r.state === "stale") ? " old" : "")}>
         {facets && <Facets model={model} columns={columns} words={words} />}
         {one && absent.length === 1 ? (
           <Absent r={absent[0]!} />

@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, type List } from "../api";
 import { features } from "../features";
@@ -91,8 +92,12 @@ export function Palette({ onClose }: { onClose: () => void }) {
 
   useEffect(() => {
     const mine = ++turn.current;
-    const q = text.trim();
+    let q = text.trim();
     if (features.value.search && q.length > 1) {
+      // "deploy cart" means Deployments with that word, as it does without the server's search.
+      const m = /^(\S+)\s+(.*)$/.exec(q);
+      const kind = m && !m[1]!.includes(":") && find(m[1]!);
+      if (kind && rankKind(kind, m[1]!) <= 1) q = `kind:${kind.name} ${m[2]}`;
       const stop = new AbortController();
       const t = setTimeout(() => {
         get<List<Found>>("v1/search?" + new URLSearchParams({ q, limit: "25" }), stop.signal).then(({ body }) => {
@@ -219,11 +224,14 @@ export function Palette({ onClose }: { onClose: () => void }) {
           const head = h.group !== group;
           group = h.group;
           return (
-            <li key={h.id} id={`hit-${i}`} role="option" aria-selected={i === chosen} class={head ? "head-" : ""} data-group={head ? h.group : undefined} onPointerMove={() => setAt(i)} onClick={() => take(h)}>
-              {h.state && h.state !== "live" && <StateIcon state={h.state} />}
-              <span>{h.label}</span>
-              <small>{h.note}</small>
-            </li>
+            <Fragment key={h.id}>
+              {head && <li role="presentation" class="group">{h.group}</li>}
+              <li id={`hit-${i}`} role="option" aria-selected={i === chosen} onPointerMove={() => setAt(i)} onClick={() => take(h)}>
+                {h.state && h.state !== "live" && <StateIcon state={h.state} />}
+                <span>{h.label}</span>
+                <small>{h.note}</small>
+              </li>
+            </Fragment>
           );
         })}
         {hits.length === 0 && <li role="option" aria-selected="false" aria-disabled="true" class="soft">Nothing matches.{features.value.search ? "" : " Objects are found by kind and words: “po cart”."}</li>}
