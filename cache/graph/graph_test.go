@@ -1,8 +1,11 @@
 package graph
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -335,6 +338,55 @@ func (a *DanglingAnswer) text() []string {
 		}
 	}
 	return out
+}
+
+// TestConcurrent: any goroutine may ask, and gets what is true now, while stores
+// change.
+func TestConcurrent(t *testing.T) {
+	w := shop(t)
+	var readers sync.WaitGroup
+	done := make(chan struct{})
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if _, err := w.graph.Walk(t.Context(), query("deployments.apps", "shop/web", func(q *Query) { q.Depth = 4 })); err != nil {
+					t.Error(err)
+				}
+				if _, err := w.graph.Dangling(t.Context(), DanglingQuery{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range 300 {
+		name := fmt.Sprintf("shop/cm-%d", i%7)
+		w.put("configmaps", name, "")
+		w.put("pods", "shop/other", `{"spec":{"volumes":[{"configMap":{"name":"`+name[5:]+`"}}]}}`)
+		equal(t, "what was just written", w.walk("pods", "shop/other", func(q *Query) { q.Edges = []string{"mounts"} }).text(),
+			[]string{"pods shop/other -mounts-> configmaps " + name})
+		if i%3 == 0 {
+			w.delete("configmaps", name)
+		}
+	}
+	close(done)
+	readers.Wait()
+}
+
+func TestCancelled(t *testing.T) {
+	w := shop(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := w.graph.Walk(ctx, query("deployments.apps", "shop/web")); !errors.Is(err, context.Canceled) {
+		t.Errorf("Walk() = %v, want context.Canceled", err)
+	}
+	if a := w.walk("deployments.apps", "shop/web"); len(a.Edges) != 1 {
+		t.Errorf("after that: %v", a.text())
+	}
 }
 
 // TestClose: it gives everything back, and begins anew.
