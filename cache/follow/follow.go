@@ -56,28 +56,31 @@ type position struct {
 	revision     uint64
 }
 
-// Read returns one Delta for each of resources, and one without a Store for
-// each that was there before and is not any more. It is complete up to the
+// Read returns one Delta for each of resources, after one for each that was
+// there before and is not any more. It is complete up to the
 // moment of the call. After an error nothing is lost: what was not returned
 // comes again as a whole.
 func (f *Follower) Read(ctx context.Context, resources []Resource) ([]Delta, error) {
 	deltas := make([]Delta, 0, len(resources))
+	statuses := make([]cache.Status, len(resources))
 	seen := make(map[cache.Resource]bool, len(resources))
-	for _, r := range resources {
-		status := r.Status()
-		seen[status.Spec.Resource] = true
-		d, err := f.read(ctx, status, r.Store())
-		if err != nil {
-			f.Close()
-			return nil, fmt.Errorf("read %s: %w", status.Spec.Resource, err)
-		}
-		deltas = append(deltas, d)
+	for i, r := range resources {
+		statuses[i] = r.Status()
+		seen[statuses[i].Spec.Resource] = true
 	}
 	for r := range f.positions {
 		if !seen[r] {
 			f.drop(r)
 			deltas = append(deltas, Delta{Status: cache.Status{Spec: cache.Spec{Resource: r}}, Gone: true})
 		}
+	}
+	for i, r := range resources {
+		d, err := f.read(ctx, statuses[i], r.Store())
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("read %s: %w", statuses[i].Spec.Resource, err)
+		}
+		deltas = append(deltas, d)
 	}
 	return deltas, nil
 }

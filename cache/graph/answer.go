@@ -54,7 +54,7 @@ const DefaultLimit = 500
 // Walk answers q. It returns cache.ErrNotFound for an object that neither is
 // there nor is named by another, and for a resource that is unknown.
 func (g *Graph) Walk(ctx context.Context, q Query) (*Answer, error) {
-	if err := g.update(ctx); err != nil {
+	if err := g.updater.Update(ctx); err != nil {
 		return nil, err
 	}
 	g.mu.RLock()

@@ -47,7 +47,7 @@ type DanglingAnswer struct {
 // selector that selects nothing. References marked optional, those of Events,
 // and selectors that are empty are no faults and left out.
 func (g *Graph) Dangling(ctx context.Context, q DanglingQuery) (*DanglingAnswer, error) {
-	if err := g.update(ctx); err != nil {
+	if err := g.updater.Update(ctx); err != nil {
 		return nil, err
 	}
 	g.mu.RLock()

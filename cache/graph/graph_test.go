@@ -259,6 +259,21 @@ func TestResourcesComeAndGo(t *testing.T) {
 	equal(t, "with both again", w.walk("horizontalpodautoscalers.autoscaling", "a/h").text(), there)
 }
 
+// TestVersionChanges: the cluster serves a resource in another version now.
+func TestVersionChanges(t *testing.T) {
+	w := newWorld(t)
+	body := `{"spec":{"scaleTargetRef":{"apiVersion":"example.com/v1","kind":"Widget","name":"w"}}}`
+	w.put("horizontalpodautoscalers.autoscaling", "a/h", body)
+	w.put("widgets.example.com", "a/w", "")
+	want := []string{"horizontalpodautoscalers.autoscaling a/h -scales-> widgets.example.com a/w"}
+	equal(t, "in v1", w.walk("widgets.example.com", "a/w").text(), want)
+	v1 := w.resource("widgets.example.com")
+	w.resources = slices.DeleteFunc(w.resources, func(r *resource) bool { return r == v1 })
+	w.add("N widgets.example.com v2 Widget")
+	w.put("widgets.example.com", "a/w", "")
+	equal(t, "in v2", w.walk("widgets.example.com", "a/w").text(), want)
+}
+
 func TestDefinitions(t *testing.T) {
 	w := newWorld(t)
 	w.put(crds, "widgets.example.com", "")

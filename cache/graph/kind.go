@@ -16,8 +16,7 @@ type kind struct {
 	store  *cache.Store // nil: cannot be read
 	known  bool         // the cluster has it
 	group  schema.GroupKind
-	reader *reader // nil until its first object is read
-	loaded bool    // some of its objects are entered
+	reader *reader // nil of what the cluster does not know
 	byKey  map[cache.Key]nodeID
 }
 
@@ -31,6 +30,9 @@ func (k *kind) name() string {
 }
 
 func (k *kind) namespaced() bool { return k.status.Spec.Namespaced || !k.known }
+
+// forget marks a kind that the cluster does not have, or not any more.
+func (k *kind) forget() { k.known, k.store, k.status.State = false, nil, "" }
 
 // covers reports whether what is not in a namespace of the copy is not in the
 // cluster.
@@ -79,7 +81,7 @@ func (k *kinds) of(ref *reference) kindID {
 
 // learn enters a resource of the cluster. It reports false if references to it
 // were read before anybody knew it, so that all have to be read again.
-func (k *kinds) learn(status cache.Status) (kindID, bool) {
+func (k *kinds) learn(status cache.Status, readers readers) (kindID, bool) {
 	spec := status.Spec
 	group := schema.GroupKind{Group: spec.GVR.Group, Kind: spec.Kind}
 	id, ok := k.byResource[spec.GVR.GroupResource()]
@@ -91,7 +93,7 @@ func (k *kinds) learn(status cache.Status) (kindID, bool) {
 	if named && !k.all[first].known {
 		return 0, false
 	}
-	id = k.add(&kind{known: true, group: group})
+	id = k.add(&kind{known: true, group: group, reader: readers.of(spec.GVR.GroupResource())})
 	k.byResource[spec.GVR.GroupResource()] = id
 	if !named && spec.Kind != "" {
 		k.byKind[group] = id

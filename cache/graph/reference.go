@@ -3,13 +3,12 @@ package graph
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
-	"hash/maphash"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/follow"
 	"github.com/informerd/informerd/cache/rawjson"
 )
 
@@ -31,6 +30,7 @@ type links struct {
 	stamp      uint64 // of the version they were read from
 	references []reference
 	selector   labels.Selector // nil: none
+	unread     bool            // it could not be read
 }
 
 // fragment is the JSON of any reference: the fields of Kubernetes' many types
@@ -48,26 +48,26 @@ type fragment struct {
 	Optional   bool    `json:"optional"`
 }
 
-var seed = maphash.MakeSeed()
-
-// stampOf tells versions of an object apart.
-func stampOf(o *cache.Object) uint64 {
-	return maphash.String(seed, o.UID()) ^ maphash.String(seed, o.ResourceVersion())*31
+// read takes the links out of o. If that fails the object has none.
+func (r *reader) read(o *cache.Object) *links {
+	l := &links{key: o.Key(), uid: o.UID(), stamp: follow.Stamp(o)}
+	if err := r.fill(l, o); err != nil {
+		l.references, l.selector, l.unread = nil, nil, true
+	}
+	return l
 }
 
-// read takes the links out of o.
-func (r *reader) read(o *cache.Object) (*links, error) {
-	l := &links{key: o.Key(), uid: o.UID(), stamp: stampOf(o)}
+func (r *reader) fill(l *links, o *cache.Object) error {
 	if service := o.Labels().Get(serviceNameLabel); service != "" && r.slices() {
 		l.references = append(l.references, reference{rule: sliceRule,
 			to: schema.GroupResource{Resource: "services"}, key: cache.Key{Namespace: o.Namespace(), Name: service}})
 	}
 	if r.plain() && !o.Owned() {
-		return l, nil
+		return nil
 	}
 	raw, err := o.JSON()
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", l.key, err)
+		return err
 	}
 	namespaces := map[*compiled]string{}
 	err = r.extractor.Each(raw, func(v rawjson.Value) bool {
@@ -77,15 +77,12 @@ func (r *reader) read(o *cache.Object) (*links, error) {
 		r.add(l, v)
 		return true
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", l.key, err)
-	}
 	for i := range l.references {
 		if ns, ok := namespaces[l.references[i].rule]; ok {
 			l.references[i].key.Namespace = ns
 		}
 	}
-	return l, nil
+	return err
 }
 
 // slices reports whether r reads EndpointSlices.

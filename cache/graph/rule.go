@@ -92,17 +92,44 @@ type reader struct {
 	selectorAt int
 }
 
+// readers are those of the resources that have rules or selectors. That of ""
+// is for all others.
+type readers map[schema.GroupResource]*reader
+
+func newReaders(rules []*compiled) (readers, error) {
+	byResource := map[schema.GroupResource][]*compiled{{}: nil}
+	for resource := range selectorRules {
+		byResource[resource] = nil
+	}
+	for _, r := range rules[len(fixedRules):] {
+		byResource[r.from] = append(byResource[r.from], r)
+	}
+	all := readers{}
+	for resource, rules := range byResource {
+		r, err := newReader(resource, rules)
+		if err != nil {
+			return nil, fmt.Errorf("references from %s: %w", resource, err)
+		}
+		all[resource] = r
+	}
+	return all, nil
+}
+
+func (r readers) of(resource schema.GroupResource) *reader {
+	if own := r[resource]; own != nil {
+		return own
+	}
+	return r[schema.GroupResource{}]
+}
+
 // newReader makes a reader for the rules from resource.
 func newReader(resource schema.GroupResource, rules []*compiled) (*reader, error) {
-	r := &reader{rules: []*compiled{ownerRule}, namespaces: map[int]*compiled{}, selectorAt: -1}
-	paths := []rawjson.Path{mustPath(ownerRule.Path)}
-	for _, rule := range rules {
-		if rule.from == resource {
-			r.rules = append(r.rules, rule)
-			paths = append(paths, rule.path)
-		}
-	}
+	r := &reader{rules: append([]*compiled{ownerRule}, rules...), namespaces: map[int]*compiled{}, selectorAt: -1}
+	var paths []rawjson.Path
 	for _, rule := range r.rules {
+		paths = append(paths, mustPath(rule.Path))
+	}
+	for _, rule := range rules {
 		if rule.NamespacePath != "" {
 			r.namespaces[len(paths)] = rule
 			paths = append(paths, mustPath(rule.NamespacePath))
