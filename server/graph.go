@@ -55,12 +55,8 @@ type graphEdge struct {
 // nodeOf shows a node. Its id is the end of its paths in the API, unless
 // another object of the same name has taken them.
 func nodeOf(n graph.Node) graphNode {
-	namespace := n.Key.Namespace
-	if namespace == "" {
-		namespace = "-"
-	}
 	out := graphNode{
-		ID: n.Resource + "/" + namespace + "/" + n.Key.Name, Resource: n.Resource, Kind: n.Kind,
+		ID: objectID(n.Resource, n.Key), Resource: n.Resource, Kind: n.Kind,
 		Namespace: n.Key.Namespace, Name: n.Key.Name, UID: n.UID,
 		State: n.State, Depth: n.Depth, Missing: n.Missing, Unknown: n.Unknown, Hub: n.Hub,
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -227,5 +228,36 @@ func TestGraphBadInput(t *testing.T) {
 	}
 	if rec := w.get(t, "/v1/graph/configmaps/a/gone"); rec.Code != 200 || !strings.Contains(rec.Body.String(), `"missing":true`) {
 		t.Errorf("what is named and missing = %d %s", rec.Code, rec.Body)
+	}
+}
+
+func TestRelationMetrics(t *testing.T) {
+	w := shop(t)
+	if values := scrape(t, w); values["informerd_graph_nodes{}"] != 0 || values["informerd_search_texts{}"] != 0 {
+		t.Error("something is held before anybody asked")
+	}
+	w.get(t, shopGraph)
+	w.get(t, "/v1/search?q=shop")
+	values := scrape(t, w)
+	for name, want := range map[string]float64{
+		"informerd_graph_nodes{}": 13, "informerd_graph_edges{}": 9, "informerd_search_objects{}": 10,
+		"informerd_graph_unread_total{}": 0, "informerd_search_unread_total{}": 0,
+	} {
+		if got, ok := values[name]; !ok || got != want {
+			t.Errorf("%s = %v, want %v", name, got, want)
+		}
+	}
+	if values["informerd_search_texts{}"] == 0 {
+		t.Error("informerd_search_texts is 0")
+	}
+	text, err := os.ReadFile("../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range values {
+		name, _, _ = strings.Cut(name, "{")
+		if strings.HasPrefix(name, "informerd_graph") && !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("docs/api.md does not know %s", name)
+		}
 	}
 }

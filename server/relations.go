@@ -3,15 +3,18 @@ package server
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/follow"
 	"github.com/informerd/informerd/cache/graph"
+	"github.com/informerd/informerd/cache/search"
 )
 
 // relations holds, for each cluster, what is computed from several resources at
@@ -19,12 +22,13 @@ import (
 type relations struct {
 	caches Caches
 
-	mu     sync.Mutex // guards all below
-	graphs map[string]*graph.Graph
+	mu       sync.Mutex // guards all below
+	graphs   map[string]*graph.Graph
+	searches map[string]*search.Search
 }
 
 func newRelations(caches Caches) *relations {
-	return &relations{caches: caches, graphs: map[string]*graph.Graph{}}
+	return &relations{caches: caches, graphs: map[string]*graph.Graph{}, searches: map[string]*search.Search{}}
 }
 
 // graph is that of a cluster.
@@ -42,6 +46,21 @@ func (r *relations) graph(cluster string) (*graph.Graph, error) {
 	return g, nil
 }
 
+// search is that of a cluster.
+func (r *relations) search(cluster string) (*search.Search, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.searches[cluster]; s != nil {
+		return s, nil
+	}
+	s, err := search.New(func() []follow.Resource { return r.resources(cluster) }, search.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("make the search: %w", err)
+	}
+	r.searches[cluster] = s
+	return s, nil
+}
+
 func (r *relations) resources(cluster string) []follow.Resource {
 	var all []follow.Resource
 	for _, resource := range r.caches.Resources() {
@@ -50,6 +69,45 @@ func (r *relations) resources(cluster string) []follow.Resource {
 		}
 	}
 	return all
+}
+
+var (
+	graphNodes    = relationDesc("graph_nodes", "Objects in the graph, and what they name.")
+	graphEdges    = relationDesc("graph_edges", "References in the graph.")
+	graphUnread   = relationDesc("graph_unread_total", "Objects whose references could not be read.")
+	searchObjects = relationDesc("search_objects", "Objects that can be found.")
+	searchTexts   = relationDesc("search_texts", "Different texts they can be found by.")
+	searchUnread  = relationDesc("search_unread_total", "Objects of which only identity and labels can be found.")
+)
+
+func relationDesc(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("informerd_"+name, help, []string{"cluster"}, nil)
+}
+
+// Describe is of prometheus.Collector.
+func (r *relations) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{graphNodes, graphEdges, graphUnread, searchObjects, searchTexts, searchUnread} {
+		ch <- d
+	}
+}
+
+// Collect is of prometheus.Collector. It says nothing of what was not asked yet.
+func (r *relations) Collect(ch chan<- prometheus.Metric) {
+	r.mu.Lock()
+	graphs, searches := maps.Clone(r.graphs), maps.Clone(r.searches)
+	r.mu.Unlock()
+	for cluster, g := range graphs {
+		s := g.Stats()
+		ch <- constant(graphNodes, prometheus.GaugeValue, float64(s.Nodes), cluster)
+		ch <- constant(graphEdges, prometheus.GaugeValue, float64(s.Edges), cluster)
+		ch <- constant(graphUnread, prometheus.CounterValue, float64(s.Unread), cluster)
+	}
+	for cluster, e := range searches {
+		s := e.Stats()
+		ch <- constant(searchObjects, prometheus.GaugeValue, float64(s.Objects), cluster)
+		ch <- constant(searchTexts, prometheus.GaugeValue, float64(s.Texts), cluster)
+		ch <- constant(searchUnread, prometheus.CounterValue, float64(s.Unread), cluster)
+	}
 }
 
 // clusterOf is the cluster a request asks about where no resource says so.
@@ -118,6 +176,15 @@ func (p params) between(name string, def, least, most int) (int, error) {
 		return 0, invalid(name, "%q is not a number from %d to %d", p.Get(name), least, most)
 	}
 	return n, nil
+}
+
+// objectID is the end of an object's paths in the API.
+func objectID(resource string, key cache.Key) string {
+	namespace := key.Namespace
+	if namespace == "" {
+		namespace = "-"
+	}
+	return resource + "/" + namespace + "/" + key.Name
 }
 
 // unansweredItem is a resource that an answer over many lacks.
