@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,6 +56,9 @@ type cluster struct {
 	retry retry
 	log   *slog.Logger
 
+	// expected is the identity that a snapshot was made under, "" for none.
+	expected string
+
 	// identified is closed once the cluster told who it is.
 	identified chan struct{}
 	// connected wakes run when a configuration arrives.
@@ -70,18 +74,25 @@ type cluster struct {
 	err     error
 	since   time.Time
 	reached bool
+	// history ends, and another begins, when an object proves that the server
+	// was rolled back: that concerns the copies of all resources.
+	history context.Context
+	rewrite context.CancelCauseFunc
 }
 
-func newCluster(name string, retry retry, log *slog.Logger) *cluster {
-	return &cluster{
+func newCluster(name, expected string, retry retry, log *slog.Logger) *cluster {
+	c := &cluster{
 		name:       name,
 		retry:      retry,
+		expected:   expected,
 		log:        log.With("cluster", name),
 		identified: make(chan struct{}),
 		connected:  make(chan struct{}, 1),
 		err:        errors.New("not connected yet"),
 		since:      time.Now(),
 	}
+	c.history, c.rewrite = context.WithCancelCause(context.Background())
+	return c
 }
 
 // connect sets how the cluster is reached. A later call replaces the clients of
@@ -158,10 +169,11 @@ func (c *cluster) run(ctx context.Context) {
 	case <-c.connected:
 	}
 	backoff := c.retry.backoff()
+	began := time.Now()
 	for ctx.Err() == nil {
 		uid, version, err := c.identity(ctx)
 		c.report(err)
-		if err == nil {
+		if err == nil && !c.premature(uid, began) {
 			c.mu.Lock()
 			c.uid, c.version = uid, version
 			c.mu.Unlock()
@@ -175,6 +187,14 @@ func (c *cluster) run(ctx context.Context) {
 		case <-time.After(backoff.Step()):
 		}
 	}
+}
+
+// premature reports whether an identity by address is not to be believed yet. An
+// API server that has just started refuses everybody but its administrators;
+// a snapshot made under a UID would then be taken for another cluster's.
+func (c *cluster) premature(uid string, began time.Time) bool {
+	return isAddressIdentity(uid) && c.expected != "" && !isAddressIdentity(c.expected) &&
+		time.Since(began) < patience*c.retry.last
 }
 
 // identity asks for the UID of the kube-system namespace and the server's
@@ -212,14 +232,40 @@ func addressIdentity(rc *rest.Config) string {
 	sum := sha256.New()
 	sum.Write([]byte(rc.Host + "\n" + rc.CAFile + "\n"))
 	sum.Write(rc.CAData)
-	return "address:" + hex.EncodeToString(sum.Sum(nil)[:16])
+	return addressPrefix + hex.EncodeToString(sum.Sum(nil)[:16])
 }
+
+const addressPrefix = "address:"
+
+func isAddressIdentity(uid string) bool { return strings.HasPrefix(uid, addressPrefix) }
 
 // errOtherHistory means that a saved resourceVersion belongs to another history
 // than the server's: another cluster behind the same address, or etcd restored
 // from a backup. Resuming from it would be accepted in silence and show stale
 // objects for ever (client-go-facts: a watch from the future delivers nothing).
 var errOtherHistory = errors.New("the server's history is not the one the copy was made from")
+
+// errRewritten is an errOtherHistory that is proven for the whole cluster.
+var errRewritten = fmt.Errorf("%w: it was rolled back", errOtherHistory)
+
+// presentHistory is what a source belongs to; it ends with errRewritten.
+func (c *cluster) presentHistory() context.Context {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.history
+}
+
+// rewritten ends history, once: a rolled back server may have any resource's
+// resourceVersion in its past by now, so that each would find it out too late.
+func (c *cluster) rewritten(history context.Context, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.history != history {
+		return
+	}
+	c.rewrite(err)
+	c.history, c.rewrite = context.WithCancelCause(context.Background())
+}
 
 // sameHistory checks that the cluster is still the one identified before and
 // that it has reached version. It asks for one small object, never a list.
