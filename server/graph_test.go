@@ -240,7 +240,7 @@ func TestRelationMetrics(t *testing.T) {
 	w.get(t, "/v1/search?q=shop")
 	values := scrape(t, w)
 	for name, want := range map[string]float64{
-		"informerd_graph_nodes{}": 13, "informerd_graph_edges{}": 9, "informerd_search_objects{}": 10,
+		"informerd_graph_nodes{}": 15, "informerd_graph_edges{}": 9, "informerd_search_objects{}": 10,
 		"informerd_graph_unread_total{}": 0, "informerd_search_unread_total{}": 0,
 	} {
 		if got, ok := values[name]; !ok || got != want {
