@@ -26,7 +26,8 @@ type Hit struct {
 	Kind     string
 	Key      cache.Key
 	Points   int
-	// Matches are texts of the object that have a word, if asked for.
+	// Matches are texts of the object that have a word, if asked for, in the
+	// order of fields.
 	Matches []Match
 }
 
@@ -103,15 +104,21 @@ func (m *match) hit(id docID, q *Query) Hit {
 	if !q.Highlights {
 		return h
 	}
+	var found []*value
 	for _, v := range d.values {
 		value := &m.values[v]
 		if slices.ContainsFunc(q.Terms, func(t Term) bool {
 			return (t.Field == Any || t.Field == value.field) && has(value.text, t.Text)
 		}) {
-			h.Matches = append(h.Matches, Match{value.field.String(), value.text})
+			found = append(found, value)
 		}
 	}
-	slices.SortFunc(h.Matches, func(a, b Match) int { return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Text, b.Text)) })
+	slices.SortFunc(found, func(a, b *value) int {
+		return cmp.Or(cmp.Compare(a.field, b.field), cmp.Compare(a.text, b.text))
+	})
+	for _, v := range found {
+		h.Matches = append(h.Matches, Match{v.field.String(), v.text})
+	}
 	return h
 }
 

@@ -86,7 +86,7 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("namespaces = %v, want %v", a.Namespaces, want)
 	}
 	_, a = w.find("web kind:pod")
-	if want := []Match{{"image", "registry.example/shop/web:1.2"}, {"label", "app=web"}, {"name", "web-1-x"}}; !slices.Equal(a.Hits[0].Matches, want) {
+	if want := []Match{{"name", "web-1-x"}, {"label", "app=web"}, {"image", "registry.example/shop/web:1.2"}}; !slices.Equal(a.Hits[0].Matches, want) {
 		t.Errorf("matches = %v, want %v", a.Hits[0].Matches, want)
 	}
 }
