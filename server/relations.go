@@ -20,15 +20,36 @@ import (
 // relations holds, for each cluster, what is computed from several resources at
 // once. Its parts do nothing until they are asked.
 type relations struct {
-	caches Caches
+	caches     Caches
+	references []graph.Rule
+	texts      map[string][]string
 
 	mu       sync.Mutex // guards all below
 	graphs   map[string]*graph.Graph
 	searches map[string]*search.Search
 }
 
-func newRelations(caches Caches) *relations {
-	return &relations{caches: caches, graphs: map[string]*graph.Graph{}, searches: map[string]*search.Search{}}
+// newRelations fails for references and paths that cannot be read.
+func newRelations(opts Options) (*relations, error) {
+	r := &relations{
+		caches: opts.Caches, references: opts.References, texts: opts.SearchTexts,
+		graphs: map[string]*graph.Graph{}, searches: map[string]*search.Search{},
+	}
+	if _, err := r.newGraph(""); err != nil {
+		return nil, err
+	}
+	if _, err := r.newSearch(""); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *relations) newGraph(cluster string) (*graph.Graph, error) {
+	return graph.New(func() []follow.Resource { return r.resources(cluster) }, graph.Options{Declared: r.references})
+}
+
+func (r *relations) newSearch(cluster string) (*search.Search, error) {
+	return search.New(func() []follow.Resource { return r.resources(cluster) }, search.Options{Texts: r.texts})
 }
 
 // graph is that of a cluster.
@@ -38,7 +59,7 @@ func (r *relations) graph(cluster string) (*graph.Graph, error) {
 	if g := r.graphs[cluster]; g != nil {
 		return g, nil
 	}
-	g, err := graph.New(func() []follow.Resource { return r.resources(cluster) }, graph.Options{})
+	g, err := r.newGraph(cluster)
 	if err != nil {
 		return nil, fmt.Errorf("make the graph: %w", err)
 	}
@@ -53,7 +74,7 @@ func (r *relations) search(cluster string) (*search.Search, error) {
 	if s := r.searches[cluster]; s != nil {
 		return s, nil
 	}
-	s, err := search.New(func() []follow.Resource { return r.resources(cluster) }, search.Options{})
+	s, err := r.newSearch(cluster)
 	if err != nil {
 		return nil, fmt.Errorf("make the search: %w", err)
 	}

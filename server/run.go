@@ -55,7 +55,9 @@ func New(opts Options) (*Server, error) {
 		parameters: map[string][]string{},
 		requests:   make(semaphore, opts.MaxConcurrent),
 		watches:    make(semaphore, opts.MaxWatches),
-		relations:  newRelations(opts.Caches),
+	}
+	if s.relations, err = newRelations(opts); err != nil {
+		return nil, err
 	}
 	for _, h := range opts.Hosts {
 		s.hosts = append(s.hosts, hostName(h))

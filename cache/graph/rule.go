@@ -58,6 +58,12 @@ type compiled struct {
 	why      string // what its edges say of themselves
 }
 
+// Check says what is wrong with a Rule, for whoever reads one from a file.
+func (r Rule) Check() error {
+	_, err := r.compile()
+	return err
+}
+
 func (r Rule) compile() (*compiled, error) {
 	c := &compiled{Rule: r, from: schema.ParseGroupResource(r.From), to: schema.ParseGroupResource(r.To)}
 	if r.Edge == "" || r.From == "" {
