@@ -25,7 +25,7 @@ type Node struct {
 	Missing bool
 	// Unknown: it is named, and the copy cannot tell whether it is there.
 	Unknown bool
-	// Hub: it was not walked through.
+	// Hub: it was not walked through, or not to those that name it.
 	Hub bool
 }
 
@@ -85,7 +85,7 @@ func (w *walk) answer() *Answer {
 	for i, id := range w.order {
 		at[id] = i
 		n := w.node(id)
-		n.Depth, n.Hub = w.depths[id], w.stops(id)
+		n.Depth, n.Hub = w.depths[id], w.stops(id) || w.crowded(id)
 		a.Nodes = append(a.Nodes, n)
 	}
 	for _, e := range w.edges {

@@ -182,6 +182,32 @@ func TestWalkRestrictions(t *testing.T) {
 	}
 }
 
+// TestCrowd: who has nothing in common but a much used object is not related.
+func TestCrowd(t *testing.T) {
+	w := newWorld(t)
+	w.put("serviceaccounts", "a/s", `{"imagePullSecrets":[{"name":"p"}]}`)
+	for i := range crowd + 1 {
+		w.put("pods", fmt.Sprintf("a/p%d", i), `{"spec":{"serviceAccountName":"s"}}`)
+	}
+	two := func(q *Query) { q.Depth = 2 }
+	want := []string{"pods a/p0 -runsAs-> serviceaccounts a/s", "serviceaccounts a/s -pulls-> secrets a/p (missing)"}
+	a := w.walk("pods", "a/p0", two)
+	equal(t, "around one of many", a.text(), want)
+	if !a.Nodes[1].Hub {
+		t.Error("the account is not called a hub")
+	}
+	if a := w.walk("pods", "a/p0", two, func(q *Query) { q.Through = []schema.GroupResource{{Resource: "serviceaccounts"}} }); len(a.Edges) != crowd+2 {
+		t.Errorf("%d edges through the account, want %d", len(a.Edges), crowd+2)
+	}
+	if a := w.walk("serviceaccounts", "a/s"); len(a.Edges) != crowd+2 {
+		t.Errorf("%d edges around the account, want %d", len(a.Edges), crowd+2)
+	}
+	w.delete("pods", "a/p7")
+	if a := w.walk("pods", "a/p0", two); len(a.Edges) != crowd+1 {
+		t.Errorf("%d edges around one of few, want %d", len(a.Edges), crowd+1)
+	}
+}
+
 func TestWalkLimit(t *testing.T) {
 	w := shop(t)
 	a := w.walk("deployments.apps", "shop/web", func(q *Query) { q.Depth, q.Limit = 5, 3 })

@@ -98,8 +98,31 @@ func (w *walk) visit(id nodeID, depth int) {
 
 // stops reports whether a node is a hub that is not walked through.
 func (w *walk) stops(id nodeID) bool {
-	k := w.kindOf(id)
-	return id != w.root && k.hub(w.nodes[id].key.Name) && !slices.Contains(w.query.Through, k.status.Spec.GVR.GroupResource())
+	return w.kindOf(id).hub(w.nodes[id].key.Name) && !w.through(id)
+}
+
+// through reports whether the query wants to go on from a node, hub or not.
+func (w *walk) through(id nodeID) bool {
+	return id == w.root || slices.Contains(w.query.Through, w.kindOf(id).status.Spec.GVR.GroupResource())
+}
+
+// crowd is how many may name an object before it is a hub to them.
+const crowd = 100
+
+// crowded reports whether so many name a node that they have nothing in common
+// but that. It is not walked through to them, only to what it needs itself.
+func (w *walk) crowded(id nodeID) bool {
+	by := w.nodes[id].by
+	if len(by) <= crowd || w.through(id) {
+		return false
+	}
+	n := 0
+	for _, e := range by {
+		if !w.rules[e.rule].flip { // what it owns is its own
+			n++
+		}
+	}
+	return n > crowd
 }
 
 // take enters an edge and the node at its other end.
@@ -161,7 +184,9 @@ func (w *walk) references(id nodeID, add func(hop)) {
 		rule := w.rules[e.rule]
 		add(hop{w.object(e.other), rule, !rule.flip})
 	}
-	w.named(n.by, add)
+	if !w.crowded(id) {
+		w.named(n.by, add)
+	}
 	if n.present {
 		if a, ok := w.aliases[alias{n.kind, n.key, n.uid}]; ok {
 			w.named(w.nodes[a].by, add)
