@@ -542,7 +542,7 @@ function views() {
 async function settled(page) {
   await live(page);
   await page.waitForLoadState("load");
-  await sleep(900);
+  await sleep(600);
 }
 
 async function shot(page, name) {
