@@ -14,6 +14,16 @@ const devcluster = process.env.DEVCLUSTER ?? join(root, "bin/devcluster");
 const program = process.env.INFORMERD_BIN ?? join(root, "bin/informerd");
 const run = promisify(execFile);
 
+// Whatever happens here, nothing that was started stays behind.
+const children = new Set();
+process.on("exit", () => children.forEach((c) => c.kill("SIGTERM")));
+for (const s of ["SIGINT", "SIGTERM"]) process.on(s, () => process.exit(130));
+function keep(child) {
+  children.add(child);
+  child.once("exit", () => children.delete(child));
+  return child;
+}
+
 export const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 
 async function freePort() {
@@ -29,7 +39,7 @@ export async function startCluster(pods) {
   const dir = mkdtempSync(join(tmpdir(), "page-e2e-"));
   const args = ["--dir", dir, "--seed", "demo"];
   if (pods) args.push("--pods", String(pods));
-  const child = spawn(devcluster, args, { stdio: ["ignore", "pipe", openSync(join(dir, "devcluster.log"), "a")] });
+  const child = keep(spawn(devcluster, args, { stdio: ["ignore", "pipe", openSync(join(dir, "devcluster.log"), "a")] }));
   const died = once(child, "exit").then(([code]) => {
     throw new Error(`devcluster ended with ${code}; see ${dir}`);
   });
@@ -66,8 +76,8 @@ export async function startInformerd(cluster) {
   const self = {
     url,
     async start() {
-      child = spawn(program, ["serve", "--config", config, "--kubeconfig", join(cluster.dir, "kubeconfig-nosecrets"), "--snapshot", join(cluster.dir, "informerd.db"), "--listen", `127.0.0.1:${port}`],
-        { stdio: ["ignore", "ignore", openSync(join(cluster.dir, "informerd.log"), "a")] });
+      child = keep(spawn(program, ["serve", "--config", config, "--kubeconfig", join(cluster.dir, "kubeconfig-nosecrets"), "--snapshot", join(cluster.dir, "informerd.db"), "--listen", `127.0.0.1:${port}`],
+        { stdio: ["ignore", "ignore", openSync(join(cluster.dir, "informerd.log"), "a")] }));
       await until(async () => (await fetch(url + "readyz")).ok, 60_000, "informerd is ready");
     },
     async stop() {
