@@ -36,3 +36,20 @@ func (e *InvalidError) Error() string { return e.Parameter + ": " + e.Message }
 func invalidf(parameter, format string, args ...any) error {
 	return &InvalidError{Parameter: parameter, Message: fmt.Sprintf(format, args...)}
 }
+
+// EvalError says that a Filter has no value for an object, for example because
+// a field is missing.
+type EvalError struct{ Message string }
+
+func (e *EvalError) Error() string { return e.Message }
+
+// CostError says that a Filter is too expensive, on one object or on all of a
+// query, and was given up.
+type CostError struct {
+	What  string // what was too expensive: "one object", "all objects"
+	Limit uint64
+}
+
+func (e *CostError) Error() string {
+	return fmt.Sprintf("filter: evaluating it on %s costs more than the limit of %d units: select fewer objects by an index, or make it simpler", e.What, e.Limit)
+}

@@ -21,6 +21,8 @@ type Query struct {
 	Fields FieldSelector
 	// Terms are indexed values that must all hold.
 	Terms []Term
+	// Filter selects by the whole of the object; nil means all.
+	Filter Filter
 }
 
 // digest tells queries apart, for continue tokens.
@@ -42,6 +44,9 @@ func (q Query) digest() [sha256.Size]byte {
 	part("f", q.Fields.String())
 	for _, t := range q.Terms {
 		part("t", t.Index, t.Value)
+	}
+	if q.Filter != nil {
+		part("c", q.Filter.String())
 	}
 	return sha256.Sum256([]byte(b.String()))
 }

@@ -3,11 +3,7 @@ package cache
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,6 +17,7 @@ type Result struct {
 	Revision uint64
 	Objects  []*Object
 	Plan     Plan
+	Faults   Faults
 }
 
 // Plan says how an answer was found.
@@ -47,9 +44,11 @@ func (s *Store) Select(ctx context.Context, q Query) (*Result, error) {
 	result := &Result{Version: found.version, Revision: found.revision, Plan: found.plan}
 	objs := found.ordered()
 	result.Plan.Candidates = len(objs)
-	if result.Objects, result.Plan.Scanned, err = found.matcher.filter(ctx, objs); err != nil {
+	kept, err := found.matcher.filter(ctx, objs)
+	if err != nil {
 		return nil, err
 	}
+	result.Objects, result.Plan.Scanned, result.Faults = kept.objects, kept.scanned, kept.faults
 	return result, nil
 }
 
@@ -163,76 +162,6 @@ func (c *contents) collect(rows rowSet) []*Object {
 		objs = append(objs, c.rows[row])
 	})
 	return objs
-}
-
-// filter returns those of objs that match, in their order. It may reuse objs.
-func (m *Matcher) filter(ctx context.Context, objs []*Object) (kept []*Object, scanned int, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, 0, err
-	}
-	kept = objs[:0]
-	for _, o := range objs {
-		if m.matchHeld(o, true) {
-			kept = append(kept, o)
-		}
-	}
-	if m.scan.empty() || len(kept) == 0 {
-		return kept, 0, nil
-	}
-	scanned = len(kept)
-	kept, err = m.scan.filter(ctx, kept)
-	return kept, scanned, err
-}
-
-// scanChunk is how many objects a worker takes at a time.
-const scanChunk = 32
-
-// filter matches objs on all processors, with one buffer for each.
-func (s scanner) filter(ctx context.Context, objs []*Object) ([]*Object, error) {
-	keep := make([]bool, len(objs))
-	workers := min(runtime.GOMAXPROCS(0), (len(objs)+scanChunk-1)/scanChunk)
-	errs := make([]error, workers)
-	var next atomic.Int64
-	work := func(w int) {
-		buf := buffers.get()
-		used := *buf
-		defer func() { buffers.put(buf, used) }()
-		for {
-			end := int(next.Add(scanChunk))
-			start := end - scanChunk
-			if start >= len(objs) {
-				return
-			}
-			if errs[w] = ctx.Err(); errs[w] != nil {
-				return
-			}
-			for i := start; i < min(end, len(objs)); i++ {
-				var err error
-				if keep[i], used, err = s.matchBuffer(objs[i], used[:0]); err != nil {
-					errs[w] = fmt.Errorf("match %s: %w", objs[i].Key(), err)
-					return
-				}
-			}
-		}
-	}
-	var wg sync.WaitGroup
-	for w := 1; w < workers; w++ {
-		wg.Go(func() { work(w) })
-	}
-	work(0)
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	kept := objs[:0]
-	for i, o := range objs {
-		if keep[i] {
-			kept = append(kept, o)
-		}
-	}
-	return kept, nil
 }
 
 // planner turns a query into sets of rows. All that its sets leave out does not

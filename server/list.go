@@ -117,7 +117,7 @@ func listHead(spec cache.Spec, page *cache.Page, pretty bool) ([]byte, error) {
 	}{
 		Kind:       listKind(spec),
 		APIVersion: spec.GVR.GroupVersion().String(),
-		Metadata:   listMeta{ResourceVersion: page.Version, Continue: page.Continue, Remaining: page.Remaining},
+		Metadata:   listMeta{ResourceVersion: page.Version, Continue: page.Continue, Remaining: page.Remaining, FilterErrors: faultsOf(page.Faults)},
 		Items:      []string{},
 	}
 	head, err := marshal(list, pretty)
@@ -141,6 +141,9 @@ type listMeta struct {
 	Continue        string `json:"continue,omitempty"`
 	Remaining       int    `json:"remainingItemCount,omitempty"`
 	Truncated       bool   `json:"truncated,omitempty"`
+	// FilterErrors is there if objects were left out because the filter has no
+	// value for them.
+	FilterErrors *filterErrors `json:"filterErrors,omitempty"`
 }
 
 // clientWriter marks the client's errors as such, and knows whether the answer

@@ -32,7 +32,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query) error 
 	// again. A page that continues has none: its token expires, and a client
 	// sent back to it by 304 would never get another.
 	setFreshness(w.Header(), res.status, res.store.Version())
-	if q.token == "" && notModified(w, r, revisionTag(r, res.store, res.store.Revision())) {
+	if q.token == "" && !q.clock() && notModified(w, r, revisionTag(r, res.store, res.store.Revision())) {
 		return nil
 	}
 	page, err := res.store.Page(r.Context(), q.Query, q.limit, q.token)
@@ -40,8 +40,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query) error 
 		return err
 	}
 	setFreshness(w.Header(), res.status, page.Version)
+	setFaults(w.Header(), page.Faults)
 	w.Header().Set("ETag", revisionTag(r, res.store, page.Revision))
-	if page.Continue != "" || q.token != "" {
+	if page.Continue != "" || q.token != "" || q.clock() {
 		w.Header().Del("ETag")
 	}
 	return writeList(w, r, res.status.Spec, page, q.view)

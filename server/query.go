@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/filter"
 	"github.com/informerd/informerd/cache/rawjson"
 )
 
@@ -51,8 +52,14 @@ func parseQuery(p params) (*query, error) {
 			return nil, err
 		}
 	}
+	if q.watch && q.version != "" && q.clock() {
+		return nil, invalid("resourceVersion", "not possible together with watch=true and a filter that asks for the time: what matched back then is not known")
+	}
 	return q, nil
 }
+
+// clock reports whether what q selects depends on the time.
+func (q *query) clock() bool { return q.Filter != nil && q.Filter.Clock() }
 
 // checkTogether refuses parameters that would have no effect, or not one that
 // anybody could predict, beside the others.
@@ -102,6 +109,13 @@ func (q *query) parseSelection(p params) error {
 			return err
 		}
 		q.Fields = selector
+	}
+	if p.Has("filter") {
+		expression, err := filter.Compile(p.Get("filter"), time.Now())
+		if err != nil {
+			return err
+		}
+		q.Filter = expression
 	}
 	for _, text := range p.Values["index"] {
 		index, value, ok := strings.Cut(text, ":")

@@ -36,7 +36,7 @@ func (s *Server) routes() http.Handler {
 
 // selection are the parameters of every route that answers with objects.
 var selection = []string{
-	"cluster", "namespace", "labelSelector", "fieldSelector", "index", "limit", "continue",
+	"cluster", "namespace", "labelSelector", "fieldSelector", "filter", "index", "limit", "continue",
 	"resourceVersion", "timeout", "fields", "pretty",
 }
 

@@ -77,6 +77,8 @@ type message struct {
 	Reason          string      `json:"reason,omitempty"`
 	Age             *float64    `json:"age,omitempty"`
 	Object          any         `json:"object,omitempty"`
+
+	FilterErrors *filterErrors `json:"filterErrors,omitempty"`
 }
 
 // bookmark writes the version reached, in the form of a Kubernetes bookmark;
@@ -107,6 +109,11 @@ func (e *eventWriter) state(status cache.Status) {
 		m.Age = &seconds
 	}
 	e.message("", m)
+}
+
+// warning says that the filter had no value for some objects.
+func (e *eventWriter) warning(f cache.Faults) {
+	e.message("", message{Type: "WARNING", FilterErrors: faultsOf(f)})
 }
 
 // failure is the last event of a stream that cannot go on.

@@ -28,10 +28,11 @@ type watcher struct {
 	sub     *cache.Subscription
 	out     *eventWriter
 
-	state   cache.State // last told
-	told    string      // last version told in an id
-	toldAt  time.Time   // when
-	checked time.Time   // when state was last looked at
+	state   cache.State  // last told
+	told    string       // last version told in an id
+	toldAt  time.Time    // when
+	checked time.Time    // when state was last looked at
+	faults  cache.Faults // not told yet
 }
 
 // beginning is what a stream starts with.
@@ -117,7 +118,7 @@ func (w *watcher) resume(ctx context.Context, last string) (beginning, error) {
 	if err != nil {
 		return beginning{}, err
 	}
-	if last == "" {
+	if last == "" || w.query.clock() {
 		return w.restart(ctx, true)
 	}
 	err = waitVersion(ctx, w.store, last, w.query.wait)
@@ -169,6 +170,9 @@ func (w *watcher) run(ctx context.Context, start beginning) error {
 		switch {
 		case err == nil:
 			err = w.changes(events)
+			if _, ok := errors.AsType[*cache.CostError](err); ok {
+				return w.out.failure(statusOf(err))
+			}
 		case ctx.Err() != nil:
 			// Best effort: a client that comes back resumes from here.
 			return ended(ctx, errors.Join(w.bookmark(false), w.out.flush()))
@@ -230,6 +234,8 @@ func (w *watcher) opening(ctx context.Context, start beginning) error {
 				return err
 			}
 		}
+		w.faults = start.initial.Faults
+		w.warn()
 		w.tell(start.initial.Version)
 		w.out.bookmark(w.status.Spec, start.initial.Version, true)
 	}
@@ -264,12 +270,12 @@ func (w *watcher) seen(e cache.Event) (cache.EventType, *cache.Object, error) {
 	var was, is bool
 	var err error
 	if before != nil {
-		if was, err = w.matcher.Match(before); err != nil {
+		if was, err = w.match(before); err != nil {
 			return "", nil, err
 		}
 	}
 	if e.Type != cache.Deleted {
-		if is, err = w.matcher.Match(e.Object); err != nil {
+		if is, err = w.match(e.Object); err != nil {
 			return "", nil, err
 		}
 	}
@@ -286,6 +292,20 @@ func (w *watcher) seen(e cache.Event) (cache.EventType, *cache.Object, error) {
 	return "", nil, nil
 }
 
+// match counts the objects that the filter has no value for.
+func (w *watcher) match(o *cache.Object) (bool, error) {
+	ok, err := w.matcher.Match(o)
+	fault, isFault := errors.AsType[*cache.EvalError](err)
+	if !isFault {
+		return ok, err
+	}
+	if w.faults.Count == 0 {
+		w.faults.First, w.faults.Key = fault.Message, o.Key()
+	}
+	w.faults.Count++
+	return false, nil
+}
+
 func (w *watcher) tell(version string) { w.told, w.toldAt = version, time.Now() }
 
 // routine says what is due by the clock: changes of state, how far the stream
@@ -298,6 +318,7 @@ func (w *watcher) routine() error {
 			w.state = status.State
 			w.out.state(status)
 		}
+		w.warn()
 	}
 	if now.Sub(w.toldAt) >= w.server.Bookmarks {
 		if err := w.bookmark(true); err != nil {
@@ -308,6 +329,14 @@ func (w *watcher) routine() error {
 		w.out.comment("")
 	}
 	return nil
+}
+
+// warn tells what the filter had no value for.
+func (w *watcher) warn() {
+	if w.faults.Count > 0 {
+		w.out.warning(w.faults)
+		w.faults = cache.Faults{}
+	}
 }
 
 // bookmark tells the version reached, if it is not known.

@@ -1,0 +1,123 @@
+package cache_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/filter"
+)
+
+func mustFilter(tb testing.TB, text string) *filter.Filter {
+	tb.Helper()
+	f, err := filter.Compile(text, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return f
+}
+
+func names(objects []*cache.Object) []string {
+	out := []string{}
+	for _, o := range objects {
+		out = append(out, o.Key().String())
+	}
+	return out
+}
+
+// TestFilterEqualsSelectors asks the same in CEL, where indexes may help, and
+// with selectors.
+func TestFilterEqualsSelectors(t *testing.T) {
+	s := cache.FilledStore(t, 500)
+	for _, test := range []struct {
+		cel, labels, fields string
+		index               string // that must be used
+	}{
+		{cel: `object.spec.nodeName == "node-007"`, fields: "spec.nodeName=node-007", index: "node"},
+		{cel: `"node-007" == object.spec.nodeName && true`, fields: "spec.nodeName=node-007", index: "node"},
+		{cel: `object.spec.nodeName in ["node-007", "node-008"]`, fields: "spec.nodeName in (node-007,node-008)", index: "node"},
+		{cel: `object.spec.nodeName == "node-007" || object.spec.nodeName == "node-009"`, fields: "spec.nodeName in (node-007,node-009)", index: "node"},
+		{cel: `object.status.phase != "Running"`, fields: "status.phase!=Running", index: "phase"},
+		{cel: `object.spec.containers.exists(c, c.image == "registry.example.com/team-03/app-0003:1.3.3")`, fields: "spec.containers[*].image=registry.example.com/team-03/app-0003:1.3.3", index: "image"},
+		{cel: `object.metadata.labels.tier == "tier-1"`, labels: "tier=tier-1", index: "label"},
+		{cel: `object.metadata.labels["app.kubernetes.io/component"] in ["backend"] && object.metadata.labels.team != "team-01"`, labels: "app.kubernetes.io/component in (backend),team!=team-01", index: "label"},
+		{cel: `has(object.metadata.labels.nothing)`, labels: "nothing", index: "label"},
+		{cel: `"tier" in object.metadata.labels`, labels: "tier", index: "label"},
+		{cel: `object.metadata.namespace == "team-03"`, fields: "metadata.namespace=team-03", index: "namespace"},
+		{cel: `object.spec.restartPolicy == "Always" && object.spec.priority == 0`, fields: "spec.restartPolicy=Always,spec.priority=0"},
+	} {
+		t.Run(test.cel, func(t *testing.T) {
+			got, err := s.Select(context.Background(), cache.Query{Filter: mustFilter(t, test.cel)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			selector, err := labels.Parse(test.labels)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fields, err := cache.ParseFieldSelector(test.fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := s.Select(context.Background(), cache.Query{Labels: selector, Fields: fields})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(names(got.Objects), names(want.Objects)) {
+				t.Errorf("%d objects, want %d", len(got.Objects), len(want.Objects))
+			}
+			if used := slices.Contains(got.Plan.Indexes, test.index); used != (test.index != "") {
+				t.Errorf("indexes %v, want %q", got.Plan.Indexes, test.index)
+			}
+		})
+	}
+}
+
+func TestFilterFaults(t *testing.T) {
+	s := cache.FilledStore(t, 200)
+	r, err := s.Select(context.Background(), cache.Query{Filter: mustFilter(t, `object.status.phase == "Running" ? object.spec.missing == 1 : true`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Objects) == 0 || r.Faults.Count+len(r.Objects) != 200 {
+		t.Errorf("%d objects and %d faults of 200", len(r.Objects), r.Faults.Count)
+	}
+	if r.Faults.First != "no such key: missing" || r.Faults.Key.Name == "" {
+		t.Errorf("first fault %q of %v", r.Faults.First, r.Faults.Key)
+	}
+}
+
+func benchFilter(b *testing.B, text string) {
+	s := cache.FilledStore(b, 20_000)
+	q := cache.Query{Filter: mustFilter(b, text)}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		r, err := s.Select(context.Background(), q)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n = len(r.Objects)
+	}
+	b.ReportMetric(float64(n), "objects")
+}
+
+func BenchmarkFilterImages(b *testing.B) {
+	benchFilter(b, `object.spec.containers.exists(c, c.image.contains("app-0007"))`)
+}
+
+func BenchmarkFilterFields(b *testing.B) {
+	benchFilter(b, `object.status.phase == "Running" && object.spec.serviceAccountName != ""`)
+}
+
+func BenchmarkFilterStatus(b *testing.B) {
+	benchFilter(b, `object.status.qosClass == "Burstable" && object.spec.dnsPolicy != ""`)
+}
+
+func BenchmarkFilterIndexed(b *testing.B) {
+	benchFilter(b, `object.spec.nodeName == "node-007" && object.status.qosClass == "Burstable"`)
+}
