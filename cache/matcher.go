@@ -158,7 +158,16 @@ func (m *Matcher) Match(o *Object) (bool, error) {
 			return false, err
 		}
 	}
-	ok, _, err := scan.match(o)
+	if scan.empty() {
+		return true, nil
+	}
+	buf := buffers.get()
+	plain, err := o.AppendJSON((*buf)[:0])
+	defer buffers.put(buf, plain)
+	if err != nil {
+		return false, err
+	}
+	ok, _, err := scan.match(plain)
 	return ok, err
 }
 

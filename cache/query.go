@@ -23,6 +23,9 @@ type Query struct {
 	Terms []Term
 	// Filter selects by the whole of the object; nil means all.
 	Filter Filter
+	// Sort orders the objects; none means by namespace and name, which also
+	// decides between objects that are equal in it.
+	Sort Order
 }
 
 // digest tells queries apart, for continue tokens.
@@ -45,6 +48,7 @@ func (q Query) digest() [sha256.Size]byte {
 	for _, t := range q.Terms {
 		part("t", t.Index, t.Value)
 	}
+	part("s", q.Sort.String())
 	if q.Filter != nil {
 		part("c", q.Filter.String())
 	}

@@ -43,28 +43,12 @@ func newScanner(requirements []FieldRequirement, terms []termTest, filter Filter
 
 func (s scanner) empty() bool { return s.extractor == nil && s.filter == nil }
 
-// match returns what the filter cost, too.
-func (s scanner) match(o *Object) (ok bool, cost uint64, err error) {
-	if s.empty() {
-		return true, 0, nil
-	}
-	buf := buffers.get()
-	ok, cost, used, err := s.matchBuffer(o, (*buf)[:0])
-	buffers.put(buf, used)
-	return ok, cost, err
-}
-
-// matchBuffer unpacks o into buf and returns it for reuse.
-func (s scanner) matchBuffer(o *Object, buf []byte) (ok bool, cost uint64, used []byte, err error) {
-	plain, err := o.AppendJSON(buf)
-	if err != nil {
-		return false, 0, buf, err
-	}
+// match tests the JSON of an object and says what the filter cost, too.
+func (s scanner) match(plain []byte) (ok bool, cost uint64, err error) {
 	if ok, err = s.matchFields(plain); !ok || err != nil || s.filter == nil {
-		return ok, 0, plain, err
+		return ok, 0, err
 	}
-	ok, cost, err = s.matchFilter(plain)
-	return ok, cost, plain, err
+	return s.matchFilter(plain)
 }
 
 func (s scanner) matchFilter(plain []byte) (ok bool, cost uint64, err error) {

@@ -48,6 +48,9 @@ func (s *Store) Select(ctx context.Context, q Query) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if kept.objects, err = q.Sort.apply(ctx, kept.objects); err != nil {
+		return nil, err
+	}
 	result.Objects, result.Plan.Scanned, result.Faults = kept.objects, kept.scanned, kept.faults
 	return result, nil
 }

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -21,7 +23,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query) error 
 	if q.watch {
 		return s.watchObjects(w, r, q)
 	}
-	res, err := s.wantsJSON(w, r)
+	if err := negotiate(w, r, q.output.mediaType()); err != nil {
+		return err
+	}
+	res, err := s.lookupReadable(w, r)
 	if err != nil {
 		return err
 	}
@@ -45,7 +50,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query) error 
 	if page.Continue != "" || q.token != "" || q.clock() {
 		w.Header().Del("ETag")
 	}
-	return writeList(w, r, res.status.Spec, page, q.view)
+	return writeList(w, r, objectList(res.status.Spec, page, q.view), q.view)
 }
 
 func revisionTag(r *http.Request, store *cache.Store, revision uint64) string {
@@ -89,9 +94,16 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
 	if notModified(w, r, etag(r, fmt.Sprintf("%s-%s-%s", res.store.Epoch(), object.UID(), object.ResourceVersion()))) {
 		return nil
 	}
-	body, err := (&encoder{view: v}).append(nil, object, "")
+	body, err := (&encoder{view: v}).append(nil, object)
 	if err != nil {
 		return err
+	}
+	if v.pretty {
+		var out bytes.Buffer
+		if err := json.Indent(&out, body, "", "  "); err != nil {
+			return err
+		}
+		body = out.Bytes()
 	}
 	return writeBody(w, r, append(body, '\n'))
 }

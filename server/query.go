@@ -13,7 +13,6 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/filter"
-	"github.com/informerd/informerd/cache/rawjson"
 )
 
 // query is what a request for objects asks.
@@ -26,12 +25,6 @@ type query struct {
 	wait     time.Duration
 	watch    bool
 	duration time.Duration // of the watch, 0 without end
-}
-
-// view is how objects are shown.
-type view struct {
-	projection *rawjson.Projection // nil: whole objects
-	pretty     bool
 }
 
 func parseQuery(p params) (*query, error) {
@@ -52,6 +45,9 @@ func parseQuery(p params) (*query, error) {
 			return nil, err
 		}
 	}
+	if q.watch && q.output != outputJSON {
+		return nil, invalid("output", "%s is not possible together with watch=true", q.output)
+	}
 	if q.watch && q.version != "" && q.clock() {
 		return nil, invalid("resourceVersion", "not possible together with watch=true and a filter that asks for the time: what matched back then is not known")
 	}
@@ -65,7 +61,7 @@ func (q *query) clock() bool { return q.Filter != nil && q.Filter.Clock() }
 // anybody could predict, beside the others.
 func checkTogether(p params, watch bool) error {
 	if watch {
-		for _, name := range []string{"limit", "continue", "pretty"} {
+		for _, name := range []string{"limit", "continue", "pretty", "sort", "count"} {
 			if p.Has(name) {
 				return invalid(name, "not possible together with watch=true")
 			}
@@ -117,6 +113,13 @@ func (q *query) parseSelection(p params) error {
 		}
 		q.Filter = expression
 	}
+	if p.Has("sort") {
+		order, err := cache.ParseOrder(p.Get("sort"))
+		if err != nil {
+			return err
+		}
+		q.Sort = order
+	}
 	for _, text := range p.Values["index"] {
 		index, value, ok := strings.Cut(text, ":")
 		if !ok || index == "" {
@@ -125,23 +128,6 @@ func (q *query) parseSelection(p params) error {
 		q.Terms = append(q.Terms, cache.Term{Index: index, Value: value})
 	}
 	return nil
-}
-
-func parseView(p params) (v view, err error) {
-	if v.pretty, err = p.flag("pretty"); err != nil || !p.Has("fields") {
-		return v, err
-	}
-	if p.Get("fields") == "" {
-		return v, invalid("fields", "empty; leave it out for whole objects")
-	}
-	paths, err := rawjson.ParsePaths(p.Get("fields"))
-	if err == nil {
-		v.projection, err = rawjson.CompileProjection(paths)
-	}
-	if err != nil {
-		return v, invalid("fields", "%v", err)
-	}
-	return v, nil
 }
 
 // parseVersion reads resourceVersion; "0" is any version, as in Kubernetes.

@@ -26,7 +26,7 @@ func (s *Server) routes() http.Handler {
 		s.get(r, "/v1/resources/{resource}", s.getResource, "cluster", "pretty")
 		s.get(r, "/v1/resources/{resource}/objects", s.listObjects, append(selection, "watch", "timeoutSeconds")...)
 		s.get(r, "/v1/resources/{resource}/objects/{namespace}/{name}", s.getObject,
-			"cluster", "pretty", "fields", "resourceVersion", "timeout")
+			"cluster", "pretty", "fields", "view", "resourceVersion", "timeout")
 		s.get(r, "/v1/resources/{resource}/indexes", s.listIndexes, "cluster", "pretty")
 		s.get(r, "/v1/resources/{resource}/indexes/{index}", s.listIndexValues, "cluster", "pretty", "prefix", "limit")
 		s.get(r, "/v1/resources/{resource}/indexes/{index}/*", s.listIndexed, append(selection, "watch", "timeoutSeconds")...)
@@ -37,7 +37,7 @@ func (s *Server) routes() http.Handler {
 // selection are the parameters of every route that answers with objects.
 var selection = []string{
 	"cluster", "namespace", "labelSelector", "fieldSelector", "filter", "index", "limit", "continue",
-	"resourceVersion", "timeout", "fields", "pretty",
+	"resourceVersion", "timeout", "fields", "view", "sort", "count", "output", "pretty",
 }
 
 // get registers a handler for GET and HEAD together with the parameters it

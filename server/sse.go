@@ -61,7 +61,7 @@ func (e *eventWriter) object(t cache.EventType, o *cache.Object, resume string) 
 		b = append(b, resume...)
 	}
 	b = append(b, `","object":`...)
-	b, err := e.enc.append(b, o, "")
+	b, err := e.enc.append(b, o)
 	if err != nil {
 		return err
 	}

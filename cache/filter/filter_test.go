@@ -106,15 +106,15 @@ func matchText(expression string) string {
 
 func TestCompileErrors(t *testing.T) {
 	for expression, want := range map[string]string{
-		"":                          "filter: empty",
-		"object.spec.replicas >":    "filter: column 23: Syntax error",
-		"objct.spec == 1":           "filter: column 1: undeclared reference to 'objct'",
-		"true &&\n  nothing":        "filter: line 2, column 3: undeclared reference",
-		"1 + 2":                     "filter: column 1: the expression is of type int",
-		"'a' + 1 == 'a1'":           "filter: column 5: found no matching overload",
-		"object.name.matches('(')":  "filter: column 21: invalid matches argument",
-		strings.Repeat("1+", 3000):  "filter: 6000 bytes long",
-		strings.Repeat("(", 1000):   "filter: ",
+		"":                           "filter: empty",
+		"object.spec.replicas >":     "filter: column 23: Syntax error",
+		"objct.spec == 1":            "filter: column 1: undeclared reference to 'objct'",
+		"true &&\n  nothing":         "filter: line 2, column 3: undeclared reference",
+		"1 + 2":                      "filter: column 1: the expression is of type int",
+		"'a' + 1 == 'a1'":            "filter: column 5: found no matching overload",
+		"object.name.matches('(')":   "filter: column 21: invalid matches argument",
+		strings.Repeat("1+", 3000):   "filter: 6000 bytes long",
+		strings.Repeat("(", 1000):    "filter: ",
 		"duration('x') == now - now": "filter: column 10: invalid duration argument",
 	} {
 		_, err := Compile(expression, noon)
