@@ -70,10 +70,14 @@ type cluster struct {
 	err     error
 	since   time.Time
 	reached bool
+	// history ends, and another begins, when an object proves that the server
+	// was rolled back: that concerns the copies of all resources.
+	history context.Context
+	rewrite context.CancelCauseFunc
 }
 
 func newCluster(name string, retry retry, log *slog.Logger) *cluster {
-	return &cluster{
+	c := &cluster{
 		name:       name,
 		retry:      retry,
 		log:        log.With("cluster", name),
@@ -82,6 +86,8 @@ func newCluster(name string, retry retry, log *slog.Logger) *cluster {
 		err:        errors.New("not connected yet"),
 		since:      time.Now(),
 	}
+	c.history, c.rewrite = context.WithCancelCause(context.Background())
+	return c
 }
 
 // connect sets how the cluster is reached. A later call replaces the clients of
@@ -220,6 +226,28 @@ func addressIdentity(rc *rest.Config) string {
 // from a backup. Resuming from it would be accepted in silence and show stale
 // objects for ever (client-go-facts: a watch from the future delivers nothing).
 var errOtherHistory = errors.New("the server's history is not the one the copy was made from")
+
+// errRewritten is an errOtherHistory that is proven for the whole cluster.
+var errRewritten = fmt.Errorf("%w: it was rolled back", errOtherHistory)
+
+// presentHistory is what a source belongs to; it ends with errRewritten.
+func (c *cluster) presentHistory() context.Context {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.history
+}
+
+// rewritten ends history, once: a rolled back server may have any resource's
+// resourceVersion in its past by now, so that each would find it out too late.
+func (c *cluster) rewritten(history context.Context, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.history != history {
+		return
+	}
+	c.rewrite(err)
+	c.history, c.rewrite = context.WithCancelCause(context.Background())
+}
 
 // sameHistory checks that the cluster is still the one identified before and
 // that it has reached version. It asks for one small object, never a list.

@@ -95,6 +95,16 @@ func (s *source) run(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	s.end = end
+	history := s.cluster.presentHistory()
+	defer context.AfterFunc(history, func() { end(context.Cause(history)) })()
+	err := s.reflect(ctx)
+	if errors.Is(err, errRewritten) {
+		s.cluster.rewritten(history, err)
+	}
+	return err
+}
+
+func (s *source) reflect(ctx context.Context) error {
 	client, restClient, err := s.cluster.rawClient(s.decode)
 	if err != nil {
 		return err
@@ -145,8 +155,8 @@ func (s *source) checkHistory(ctx context.Context) error {
 }
 
 // sameHistory compares the cluster's identity and the newest object held with
-// the server's: a server that holds that object in an older version was rolled
-// back, even if it has since passed our resourceVersion.
+// the server's: a server that holds that object otherwise, and not in a newer
+// version, was rolled back, even if it has since passed our resourceVersion.
 func (s *source) sameHistory(ctx context.Context, version string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -160,8 +170,10 @@ func (s *source) sameHistory(ctx context.Context, version string) error {
 	meta, err := s.cluster.metadata().Resource(s.spec.GVR).Namespace(newest.Namespace()).Get(ctx, newest.Name(), metav1.GetOptions{})
 	switch {
 	case err == nil:
-		if older(meta.ResourceVersion, newest.ResourceVersion()) {
-			return fmt.Errorf("%w: %s has resourceVersion %s there and %s here", errOtherHistory, newest.Key(), meta.ResourceVersion, newest.ResourceVersion())
+		// Everything up to version is held: what is no newer must be the same.
+		same := string(meta.UID) == newest.UID() && meta.ResourceVersion == newest.ResourceVersion()
+		if !same && !newer(meta.ResourceVersion, version) {
+			return fmt.Errorf("%w: at %s, %s has resourceVersion %s there and %s here", errRewritten, version, newest.Key(), meta.ResourceVersion, newest.ResourceVersion())
 		}
 		return nil
 	case apierrors.IsNotFound(err):

@@ -135,11 +135,11 @@ func (q *queries) rows() []Row {
 	}
 	const marshal = "dynamicinformer ByIndex + json.Marshal"
 	return []Row{
-		{What: what, Unit: unitPerSecond, Ours: throughput("informerd", "informerd"),
+		{What: what, Unit: unitPerSecond, Ours: throughput("informerd", "informerd, over HTTP"),
 			Peer: throughput("apiserver", "API server, labelSelector"), Bar: ratioAtLeast(20)},
 		{What: what, Unit: unitPerSecond, Ours: throughput("informerd", "informerd, over HTTP"),
 			Peer: throughput("dynamic-app", marshal), Bar: ratioAtLeast(5)},
-		{What: what + ", p99", Unit: unitSeconds, Ours: slowest("informerd", "informerd"),
+		{What: what + ", p99", Unit: unitSeconds, Ours: slowest("informerd", "informerd, over HTTP"),
 			Peer: slowest("apiserver", "API server, labelSelector"), Bar: noBar},
 		{What: what, Unit: unitPerSecond, Ours: throughput("cache", title("cache")),
 			Peer: throughput("dynamic-app", marshal), Bar: noBar},

@@ -44,6 +44,7 @@ type options struct {
 	groups     []string
 	dir        string
 	json       string
+	base       string
 	strict     bool
 	duration   time.Duration
 	informerd  string
@@ -59,6 +60,7 @@ func parseFlags(args []string) (options, error) {
 	f.StringVar(&rows, "rows", strings.Join(groupNames(), ","), "`groups` of rows to measure")
 	f.StringVar(&o.dir, "dir", "", "directory of the cluster, kept for the next run; one that runs there is used and left running (default data/bench-PODS)")
 	f.StringVar(&o.json, "json", filepath.Join("test", "results", "bench.json"), "`file` for the figures; empty: none")
+	f.StringVar(&o.base, "base", "", "`file` of figures of a run with fewer pods: adds rows that show the growth since")
 	f.BoolVar(&o.strict, "strict", false, "exit with 1 if a bar is not held")
 	f.DurationVar(&o.duration, "duration", 5*time.Second, "how long each measurement of queries and events takes")
 	f.StringVar(&o.informerd, "informerd", filepath.Join("bin", "informerd"), "the informerd `binary` to measure")
@@ -101,6 +103,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			return fmt.Errorf("%w: run make build devcluster", err)
 		}
 	}
+	var base *report
+	if o.base != "" {
+		if base, err = readReport(o.base); err != nil {
+			return err
+		}
+	}
 	b, err := newBench(ctx, o)
 	if err != nil {
 		return err
@@ -108,6 +116,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	rows, err := b.measure(ctx)
 	if err := errors.Join(err, b.close()); err != nil {
 		return err
+	}
+	if base != nil {
+		rows = append(rows, growth(base, rows, b.data.Pods)...)
 	}
 	r := newReport(o, b.data, rows)
 	r.print(out)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,14 +31,14 @@ type sample struct {
 // measureSynced completes the sample of a process that is synced now.
 func (p *process) measureSynced(ctx context.Context, wall time.Duration) (sample, error) {
 	s := sample{Wall: wall.Seconds()}
-	var err error
-	if s.CPU, err = settle(ctx, p.pid(), 0.05, 30*time.Second); err != nil {
-		return s, fmt.Errorf("measure %s: %w", p.name, err)
-	}
-	if s.Peak, err = statusBytes(p.pid(), "VmHWM"); err != nil {
-		return s, fmt.Errorf("measure %s: %w", p.name, err)
-	}
-	if s.Resident, err = statusBytes(p.pid(), "VmRSS"); err != nil {
+	var err, peakErr, residentErr error
+	s.CPU, err = settle(ctx, p.pid(), 0.05, 30*time.Second)
+	s.Peak, peakErr = statusBytes(p.pid(), "VmHWM")
+	s.Resident, residentErr = statusBytes(p.pid(), "VmRSS")
+	if err := errors.Join(err, peakErr, residentErr); err != nil {
+		if died := p.died(); died != nil {
+			return s, died
+		}
 		return s, fmt.Errorf("measure %s: %w", p.name, err)
 	}
 	return s, nil

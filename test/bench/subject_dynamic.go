@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,8 +15,6 @@ import (
 
 // appIndex is the index by the label app that queries use.
 const appIndex = "app"
-
-var errNotSynced = errors.New("the informer did not sync")
 
 // syncDynamic runs client-go's dynamic informer as it is: a streaming list,
 // unstructured objects, an index by namespace.
@@ -46,8 +44,11 @@ func syncDynamicWith(ctx context.Context, rc *rest.Config, indexers toolscache.I
 // syncInformer starts a shared informer and waits until it has everything.
 func syncInformer(ctx context.Context, start func(<-chan struct{}), informer toolscache.SharedIndexInformer) (*synced, error) {
 	start(ctx.Done())
-	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		return nil, errNotSynced
+	// WaitForCacheSync looks every 100 ms only: a delay that is none of the informer's.
+	select {
+	case <-informer.HasSyncedChecker().Done():
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for sync: %w", ctx.Err())
 	}
 	indexer := informer.GetIndexer()
 	return &synced{
