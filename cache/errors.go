@@ -43,13 +43,16 @@ type EvalError struct{ Message string }
 
 func (e *EvalError) Error() string { return e.Message }
 
-// CostError says that a Filter is too expensive, on one object or on all of a
-// query, and was given up.
+// CostError says that answering takes more than the limit that Message names,
+// because of what Parameter asks.
 type CostError struct {
-	What  string // what was too expensive: "one object", "all objects"
-	Limit uint64
+	Parameter string
+	Message   string
 }
 
-func (e *CostError) Error() string {
-	return fmt.Sprintf("filter: evaluating it on %s costs more than the limit of %d units: select fewer objects by an index, or make it simpler", e.What, e.Limit)
+func (e *CostError) Error() string { return e.Parameter + ": " + e.Message }
+
+// TooExpensive is the CostError of a Filter that costs more than limit on what.
+func TooExpensive(what string, limit uint64) error {
+	return &CostError{"filter", fmt.Sprintf("evaluating it on %s costs more than the limit of %d units: select fewer objects by an index, or make it simpler", what, limit)}
 }

@@ -48,7 +48,9 @@ func (m *Matcher) hint(f Filter, e *extraction, unique bool) {
 	}
 	h := f.Hints()
 	for _, r := range h.Fields {
-		if t := newFieldTest(r, e); t.identity != nil || t.handles != nil {
+		t := newFieldTest(r, e)
+		m.noteUnindexed(t)
+		if t.identity != nil || t.handles != nil {
 			m.fields = append(m.fields, t)
 		}
 	}

@@ -19,6 +19,7 @@ type Matcher struct {
 	labels     labels.Selector // nil: all
 	terms      []termTest
 	fields     []fieldTest
+	unhelped   []rawjson.Path // wanted at by value, without an index
 	// scan holds the tests that need the JSON of an object whose terms were
 	// taken under the same definitions.
 	scan scanner
@@ -73,7 +74,7 @@ func newMatcher(q Query, e *extraction, unique bool) (*Matcher, error) {
 		m.terms = append(m.terms, test)
 	}
 	for _, r := range q.Fields.requirements {
-		m.fields = append(m.fields, newFieldTest(r, e))
+		m.addField(r, e)
 	}
 	m.hint(q.Filter, e, unique)
 	if m.scan, err = newScanner(m.unindexed(), nil, q.Filter, unique); err != nil {
@@ -83,6 +84,20 @@ func newMatcher(q Query, e *extraction, unique bool) (*Matcher, error) {
 		return newScanner(m.byPath(), m.indexTerms(), q.Filter, unique)
 	})
 	return m, nil
+}
+
+func (m *Matcher) addField(r FieldRequirement, e *extraction) {
+	t := newFieldTest(r, e)
+	m.fields = append(m.fields, t)
+	m.noteUnindexed(t)
+}
+
+// noteUnindexed remembers where an index would have helped.
+func (m *Matcher) noteUnindexed(t fieldTest) {
+	byValue := (t.Operator == selection.Equals || t.Operator == selection.In) && !slices.Contains(t.Values, "")
+	if byValue && t.identity == nil && t.handles == nil && !slices.Contains(m.unhelped, t.Path) {
+		m.unhelped = append(m.unhelped, t.Path)
+	}
 }
 
 func newTermTest(t Term, e *extraction) (termTest, error) {

@@ -66,17 +66,17 @@ func (o Order) String() string {
 	return strings.Join(parts, ",")
 }
 
-// apply sorts objects, which are ordered by key, in place.
-func (o Order) apply(ctx context.Context, objects []*Object) ([]*Object, error) {
+// Sort sorts objects in place; what is equal keeps its order.
+func (o Order) Sort(ctx context.Context, objects []*Object) error {
 	if len(o) == 0 || len(objects) < 2 {
-		return objects, nil
+		return nil
 	}
 	values, err := o.values(ctx, objects)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	scalar.Sort(objects, values, o.directions())
-	return objects, nil
+	return nil
 }
 
 func (o Order) directions() []bool {

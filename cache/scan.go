@@ -72,7 +72,7 @@ func (sc *scan) visit(worker, i int, json []byte) error {
 	case err != nil:
 		return fmt.Errorf("match %s: %w", sc.objects[i].Key(), err)
 	case cost > 0 && sc.cost.Add(cost) > maxScanCost:
-		return &CostError{What: "all objects", Limit: maxScanCost}
+		return TooExpensive("all objects", maxScanCost)
 	}
 	return nil
 }

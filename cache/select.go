@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/informerd/informerd/cache/rawjson"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 )
@@ -26,8 +27,10 @@ type Plan struct {
 	Indexes []string
 	// Candidates is how many objects the indexes left.
 	Candidates int
-	// Scanned is how many of them had their JSON read.
+	// Scanned is how many of them had their JSON read to decide.
 	Scanned int
+	// Unindexed are the paths that values are wanted at and no index covers.
+	Unindexed []rawjson.Path
 }
 
 // Select returns the objects that match q. It takes them at one version and
@@ -41,6 +44,7 @@ func (s *Store) Select(ctx context.Context, q Query) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	found.plan.Unindexed = found.matcher.unhelped
 	result := &Result{Version: found.version, Revision: found.revision, Plan: found.plan}
 	objs := found.ordered()
 	result.Plan.Candidates = len(objs)
@@ -48,7 +52,7 @@ func (s *Store) Select(ctx context.Context, q Query) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kept.objects, err = q.Sort.apply(ctx, kept.objects); err != nil {
+	if err := q.Sort.Sort(ctx, kept.objects); err != nil {
 		return nil, err
 	}
 	result.Objects, result.Plan.Scanned, result.Faults = kept.objects, kept.scanned, kept.faults

@@ -90,7 +90,7 @@ func statusOf(err error) metav1.Status {
 	}
 	if cost, ok := errors.AsType[*cache.CostError](err); ok {
 		return withCause(newStatus(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, cost.Error()),
-			"TooExpensive", "filter")
+			"TooExpensive", cost.Parameter)
 	}
 	switch {
 	case errors.Is(err, cache.ErrNotWatched):

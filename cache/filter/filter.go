@@ -125,7 +125,7 @@ func (f *Filter) Match(json []byte) (ok bool, cost uint64, err error) {
 
 func evalError(err error) error {
 	if cancelled, ok := errors.AsType[interpreter.EvalCancelledError](err); ok && cancelled.Cause == interpreter.CostLimitExceeded {
-		return &cache.CostError{What: "one object", Limit: MaxCost}
+		return cache.TooExpensive("one object", MaxCost)
 	}
 	return &cache.EvalError{Message: strings.Clone(err.Error())}
 }
