@@ -24,6 +24,7 @@ type listing struct {
 	Kind       string   `json:"kind"`
 	APIVersion string   `json:"apiVersion"`
 	Metadata   listMeta `json:"metadata"`
+	Facets     []facet  `json:"facets,omitempty"`
 
 	count int
 	// item appends the JSON of item i.
@@ -113,6 +114,11 @@ type listMeta struct {
 	// FilterErrors is there if objects were left out because the filter has no
 	// value for them.
 	FilterErrors *filterErrors `json:"filterErrors,omitempty"`
+	// AggErrors counts the values that are no numbers or quantities, by the
+	// aggregate that could not add them.
+	AggErrors map[string]int `json:"aggErrors,omitempty"`
+	// Resources are those a question about many was put to.
+	Resources []kindState `json:"resources,omitempty"`
 }
 
 // clientWriter marks the client's errors as such, and knows whether the answer

@@ -37,20 +37,63 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query) error 
 	// again. A page that continues has none: its token expires, and a client
 	// sent back to it by 304 would never get another.
 	setFreshness(w.Header(), res.status, res.store.Version())
-	if q.token == "" && !q.clock() && notModified(w, r, revisionTag(r, res.store, res.store.Revision())) {
+	if q.token == "" && !q.explain && !q.clock() && notModified(w, r, revisionTag(r, res.store, res.store.Revision())) {
 		return nil
 	}
-	page, err := res.store.Page(r.Context(), q.Query, q.limit, q.token)
+	if q.token != "" {
+		page, err := res.store.Page(r.Context(), q.Query, q.limit, q.token)
+		if err != nil {
+			return err
+		}
+		return writePage(w, r, res, q, page, nil)
+	}
+	found, err := res.store.Select(r.Context(), q.Query)
 	if err != nil {
 		return err
 	}
-	setFreshness(w.Header(), res.status, page.Version)
-	setFaults(w.Header(), page.Faults)
-	w.Header().Set("ETag", revisionTag(r, res.store, page.Revision))
-	if page.Continue != "" || q.token != "" || q.clock() {
+	setFreshness(w.Header(), res.status, found.Version)
+	return s.answerFound(w, r, res, q, found)
+}
+
+// answerFound shapes what was found of one resource.
+func (s *Server) answerFound(w http.ResponseWriter, r *http.Request, res *readable, q *query, found *cache.Result) error {
+	if q.explain {
+		w.Header().Del("ETag")
+		return writeExplanation(w, r, []explanation{explain(res, found)}, nil, q.pretty)
+	}
+	if q.summary.Grouped {
+		setAnswered(w.Header(), r, res, q, found)
+		l, err := q.groupList(r.Context(), found.Objects, listMeta{ResourceVersion: found.Version, FilterErrors: faultsOf(found.Faults)})
+		if err != nil {
+			return err
+		}
+		return writeList(w, r, l, q.groupView())
+	}
+	facets, err := q.facets(r.Context(), found.Objects)
+	if err != nil {
+		return err
+	}
+	return writePage(w, r, res, q, res.store.FirstPage(q.Query, found, q.limit), facets)
+}
+
+func writePage(w http.ResponseWriter, r *http.Request, res *readable, q *query, page *cache.Page, facets []facet) error {
+	setAnswered(w.Header(), r, res, q, &page.Result)
+	if page.Continue != "" || q.token != "" {
 		w.Header().Del("ETag")
 	}
-	return writeList(w, r, objectList(res.status.Spec, page, q.view), q.view)
+	l := objectList(res.status.Spec, page, q.view)
+	l.Facets = facets
+	return writeList(w, r, l, q.view)
+}
+
+// setAnswered says in headers what an answer is of.
+func setAnswered(h http.Header, r *http.Request, res *readable, q *query, found *cache.Result) {
+	setFreshness(h, res.status, found.Version)
+	setFaults(h, found.Faults)
+	h.Del("ETag")
+	if !q.clock() {
+		h.Set("ETag", revisionTag(r, res.store, found.Revision))
+	}
 }
 
 func revisionTag(r *http.Request, store *cache.Store, revision uint64) string {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/filter"
+	"github.com/informerd/informerd/cache/summary"
 )
 
 // query is what a request for objects asks.
@@ -25,11 +26,15 @@ type query struct {
 	wait     time.Duration
 	watch    bool
 	duration time.Duration // of the watch, 0 without end
+	explain  bool
+
+	summary    summary.Query // groupBy, agg and facets
+	groupOrder summary.Order
 }
 
 func parseQuery(p params) (*query, error) {
 	q := &query{token: p.Get("continue")}
-	var errs [8]error
+	var errs [11]error
 	q.view, errs[0] = parseView(p)
 	errs[1] = q.parseSelection(p)
 	q.limit, errs[2] = p.count("limit")
@@ -40,6 +45,9 @@ func parseQuery(p params) (*query, error) {
 	seconds, errs[6] = p.count("timeoutSeconds")
 	q.duration = time.Duration(seconds) * time.Second
 	errs[7] = checkTogether(p, q.watch)
+	errs[8] = q.parseSummary(p)
+	errs[9] = q.checkSummary(p)
+	q.explain, errs[10] = p.flag("explain")
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
@@ -61,13 +69,16 @@ func (q *query) clock() bool { return q.Filter != nil && q.Filter.Clock() }
 // anybody could predict, beside the others.
 func checkTogether(p params, watch bool) error {
 	if watch {
-		for _, name := range []string{"limit", "continue", "pretty", "sort", "count"} {
+		for _, name := range []string{"limit", "continue", "pretty", "sort", "count", "groupBy", "agg", "facets", "explain"} {
 			if p.Has(name) {
 				return invalid(name, "not possible together with watch=true")
 			}
 		}
 	} else if p.Has("timeoutSeconds") {
 		return invalid("timeoutSeconds", "only possible together with watch=true")
+	}
+	if p.Has("continue") && p.Has("explain") {
+		return invalid("explain", "not possible together with continue, which asks for what was found before")
 	}
 	if p.Has("continue") && p.Has("resourceVersion") {
 		return invalid("resourceVersion", "not possible together with continue, which carries the version of the first page")
@@ -113,7 +124,7 @@ func (q *query) parseSelection(p params) error {
 		}
 		q.Filter = expression
 	}
-	if p.Has("sort") {
+	if p.Has("sort") && !p.Has("groupBy") && !p.Has("agg") {
 		order, err := cache.ParseOrder(p.Get("sort"))
 		if err != nil {
 			return err

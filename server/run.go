@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/informerd/informerd/cache"
 )
 
 const (
@@ -32,6 +35,7 @@ type Server struct {
 	metrics    *httpMetrics
 	requests   semaphore
 	watches    semaphore
+	pager      *cache.Pager[[]kindState] // of lists over many resources
 
 	// stopping ends when the event streams must.
 	stopping context.Context
@@ -54,6 +58,7 @@ func New(opts Options) (*Server, error) {
 		parameters: map[string][]string{},
 		requests:   make(semaphore, opts.MaxConcurrent),
 		watches:    make(semaphore, opts.MaxWatches),
+		pager:      cache.NewPager[[]kindState]("query", rand.Text(), cache.StoreOptions{}),
 	}
 	for _, h := range opts.Hosts {
 		s.hosts = append(s.hosts, hostName(h))

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/go-chi/chi/v5"
 )
@@ -27,6 +28,7 @@ func (s *Server) routes() http.Handler {
 		s.get(r, "/v1/resources/{resource}/objects", s.listObjects, append(selection, "watch", "timeoutSeconds")...)
 		s.get(r, "/v1/resources/{resource}/objects/{namespace}/{name}", s.getObject,
 			"cluster", "pretty", "fields", "view", "resourceVersion", "timeout")
+		s.get(r, "/v1/query", s.queryKinds, append(slices.DeleteFunc(slices.Clone(selection), ofOneVersion), "resources")...)
 		s.get(r, "/v1/resources/{resource}/indexes", s.listIndexes, "cluster", "pretty")
 		s.get(r, "/v1/resources/{resource}/indexes/{index}", s.listIndexValues, "cluster", "pretty", "prefix", "limit")
 		s.get(r, "/v1/resources/{resource}/indexes/{index}/*", s.listIndexed, append(selection, "watch", "timeoutSeconds")...)
@@ -38,6 +40,13 @@ func (s *Server) routes() http.Handler {
 var selection = []string{
 	"cluster", "namespace", "labelSelector", "fieldSelector", "filter", "index", "limit", "continue",
 	"resourceVersion", "timeout", "fields", "view", "sort", "count", "output", "pretty",
+	"groupBy", "agg", "facets", "explain",
+}
+
+// ofOneVersion tells the parameters that make no sense for many resources, each
+// of which has a version of its own.
+func ofOneVersion(parameter string) bool {
+	return parameter == "resourceVersion" || parameter == "timeout"
 }
 
 // get registers a handler for GET and HEAD together with the parameters it

@@ -51,8 +51,11 @@ func parseView(p params) (v view, err error) {
 	return v, v.parseFields(p)
 }
 
-func (v *view) parseFields(p params) error {
+func (v *view) parseFields(p params, always ...rawjson.Path) error {
 	paths, err := fieldsOf(p)
+	if len(paths) > 0 && v.output != outputCSV {
+		paths = append(paths, always...)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -71,6 +74,15 @@ func (v *view) parseFields(p params) error {
 		return invalid("fields", "%v", err)
 	}
 	return nil
+}
+
+// nameKinds makes projected objects say what they are, among others of many
+// kinds.
+func (v *view) nameKinds(p params) error {
+	if v.projection == nil || v.metadata {
+		return nil
+	}
+	return v.parseFields(p, must(rawjson.ParsePath("apiVersion")), must(rawjson.ParsePath("kind")))
 }
 
 var metadataPath = must(rawjson.ParsePath("metadata"))
