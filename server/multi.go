@@ -49,6 +49,9 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	if err := q.nameKinds(p); err != nil {
 		return err
 	}
+	if q.watch {
+		return s.watchKinds(w, r, q)
+	}
 	if err := negotiate(w, r, q.output.mediaType()); err != nil {
 		return err
 	}

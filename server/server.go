@@ -28,7 +28,7 @@ func (s *Server) routes() http.Handler {
 		s.get(r, "/v1/resources/{resource}/objects", s.listObjects, append(selection, "watch", "timeoutSeconds")...)
 		s.get(r, "/v1/resources/{resource}/objects/{namespace}/{name}", s.getObject,
 			"cluster", "pretty", "fields", "view", "resourceVersion", "timeout")
-		s.get(r, "/v1/query", s.queryKinds, append(slices.DeleteFunc(slices.Clone(selection), ofOneVersion), "resources")...)
+		s.get(r, "/v1/query", s.queryKinds, append(slices.DeleteFunc(slices.Clone(selection), ofOneVersion), "resources", "watch", "timeoutSeconds")...)
 		s.get(r, "/v1/resources/{resource}/indexes", s.listIndexes, "cluster", "pretty")
 		s.get(r, "/v1/resources/{resource}/indexes/{index}", s.listIndexValues, "cluster", "pretty", "prefix", "limit")
 		s.get(r, "/v1/resources/{resource}/indexes/{index}/*", s.listIndexed, append(selection, "watch", "timeoutSeconds")...)

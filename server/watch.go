@@ -66,9 +66,7 @@ func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query) 
 	defer watch.sub.Close()
 	h := w.Header()
 	setFreshness(h, res.status, watch.sub.Version())
-	h.Set("Content-Type", typeEvents)
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	setEventHeaders(h)
 	if r.Method == http.MethodHead {
 		return nil
 	}
@@ -77,6 +75,12 @@ func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query) 
 		return &abortError{err}
 	}
 	return nil
+}
+
+func setEventHeaders(h http.Header) {
+	h.Set("Content-Type", typeEvents)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
 }
 
 // watchContext ends with the client, with the server and with timeoutSeconds.
@@ -270,14 +274,16 @@ func (w *watcher) seen(e cache.Event) (cache.EventType, *cache.Object, error) {
 	var was, is bool
 	var err error
 	if before != nil {
-		if was, err = w.match(before); err != nil {
+		if was, _, err = w.match(before); err != nil {
 			return "", nil, err
 		}
 	}
 	if e.Type != cache.Deleted {
-		if is, err = w.match(e.Object); err != nil {
+		var fault *cache.EvalError
+		if is, fault, err = w.match(e.Object); err != nil {
 			return "", nil, err
 		}
+		w.count(fault, e.Object)
 	}
 	switch {
 	case was && is:
@@ -292,18 +298,24 @@ func (w *watcher) seen(e cache.Event) (cache.EventType, *cache.Object, error) {
 	return "", nil, nil
 }
 
-// match counts the objects that the filter has no value for.
-func (w *watcher) match(o *cache.Object) (bool, error) {
-	ok, err := w.matcher.Match(o)
-	fault, isFault := errors.AsType[*cache.EvalError](err)
-	if !isFault {
-		return ok, err
+// match also says that the filter has no value for o, which is not an error.
+func (w *watcher) match(o *cache.Object) (ok bool, fault *cache.EvalError, err error) {
+	ok, err = w.matcher.Match(o)
+	if fault, isFault := errors.AsType[*cache.EvalError](err); isFault {
+		return false, fault, nil
+	}
+	return ok, nil, err
+}
+
+// count remembers a fault until it is told.
+func (w *watcher) count(fault *cache.EvalError, o *cache.Object) {
+	if fault == nil {
+		return
 	}
 	if w.faults.Count == 0 {
 		w.faults.First, w.faults.Key = fault.Message, o.Key()
 	}
 	w.faults.Count++
-	return false, nil
 }
 
 func (w *watcher) tell(version string) { w.told, w.toldAt = version, time.Now() }
