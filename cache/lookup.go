@@ -73,7 +73,7 @@ func (f *Factory) clusterNameLocked(name string) (string, error) {
 	case len(names) == 1:
 		return names[0], nil
 	case len(names) == 0:
-		return "", fmt.Errorf("%w: no cluster is configured", ErrUnknownResource)
+		return "", fmt.Errorf("%w: no cluster is known yet", ErrNotSynced)
 	default:
 		return "", invalidf("cluster", "there are several, name one of: %s", strings.Join(names, ", "))
 	}

@@ -69,12 +69,17 @@ type health struct {
 	relisting bool
 	forbidden bool      // the API server refuses list or watch
 	permanent bool      // the last error is none that passes by itself
+	refused   time.Time // of the first 403 in a row
 	contact   time.Time // last sign that the copy was current
 	err       error     // why it is not
 }
 
 // errForbidden ends a source: the API server refuses list or watch.
 var errForbidden = errors.New("forbidden")
+
+// patience, in longest pauses between two attempts, is how long a source that
+// has data does not believe that it is refused.
+const patience = 2
 
 func (s *source) get() health {
 	s.mu.Lock()
@@ -178,6 +183,8 @@ func (s *source) sameHistory(ctx context.Context, version string) error {
 		return nil
 	case apierrors.IsNotFound(err):
 		return nil // deleted since
+	case apierrors.IsForbidden(err) && !s.refused():
+		return fmt.Errorf("check the newest object: %w", err)
 	case apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err):
 		// Whoever may list but not get cannot have the snapshot checked, and
 		// one that cannot be checked is not resumed.
@@ -235,6 +242,7 @@ func (s sink) Replace(items []any, version string) error {
 	s.update(func(h *health) {
 		h.synced, h.proven, h.current = true, true, true
 		h.relisting, h.forbidden, h.permanent = false, false, false
+		h.refused = time.Time{}
 		h.contact, h.err = now, nil
 	})
 	return nil

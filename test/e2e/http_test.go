@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,7 +17,7 @@ import (
 // a version that never comes is 504, one that is forgotten 410.
 func TestReadYourWrites(t *testing.T) {
 	c := smallCluster(t)
-	ns := fmt.Sprintf("writes-%d", os.Getpid())
+	ns := fmt.Sprintf("writes-%d", fresh())
 	createNamespace(t, c, ns)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
 	i.WaitLive(t, syncTime)
@@ -61,9 +60,10 @@ func TestReadYourWrites(t *testing.T) {
 // meanwhile, and what they show was true then.
 func TestPagesUnderChurn(t *testing.T) {
 	c := smallCluster(t)
+	run := fresh()
 	churn := newChurner(t, c, builtinKinds()[:1], "pages-a", "pages-b")
 	for n := range 60 {
-		createConfigMap(t, c, "pages-a", fmt.Sprintf("still-%d-%02d", os.Getpid(), n), map[string]string{"still": strconv.Itoa(os.Getpid())}, nil)
+		createConfigMap(t, c, "pages-a", fmt.Sprintf("still-%d-%02d", run, n), map[string]string{"still": strconv.Itoa(run)}, nil)
 	}
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
 	i.WaitLive(t, syncTime)
@@ -92,7 +92,7 @@ func TestPagesUnderChurn(t *testing.T) {
 			if v, err := strconv.ParseUint(o.ResourceVersion(), 10, 64); err != nil || v > limit {
 				t.Fatalf("%s has version %s in a list of version %d", o.Key(), o.ResourceVersion(), limit)
 			}
-			if o.Labels()["still"] == strconv.Itoa(os.Getpid()) {
+			if o.Labels()["still"] == strconv.Itoa(run) {
 				still++
 			}
 		}
@@ -111,7 +111,7 @@ func TestPagesUnderChurn(t *testing.T) {
 // server.
 func TestHTTP(t *testing.T) {
 	c := smallCluster(t)
-	ns := fmt.Sprintf("http-%d", os.Getpid())
+	ns := fmt.Sprintf("http-%d", fresh())
 	createNamespace(t, c, ns)
 	for n := range 20 {
 		createConfigMap(t, c, ns, fmt.Sprintf("cm-%02d", n), map[string]string{"half": strconv.Itoa(n % 2)}, map[string]any{"text": strings.Repeat("text ", 50)})

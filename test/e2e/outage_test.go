@@ -33,7 +33,7 @@ func TestServerDownAtStart(t *testing.T) {
 	c := smallCluster(t)
 	createNamespace(t, c, "down")
 	for n := range 20 {
-		createConfigMap(t, c, "down", fmt.Sprintf("down-%d-%d", os.Getpid(), n), map[string]string{"app": fmt.Sprintf("a%d", n%3)}, map[string]any{"n": fmt.Sprint(n)})
+		createConfigMap(t, c, "down", fmt.Sprintf("down-%d-%d", fresh(), n), map[string]string{"app": fmt.Sprintf("a%d", n%3)}, map[string]any{"n": fmt.Sprint(n)})
 	}
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Snapshot: filepath.Join(t.TempDir(), "informerd.db")})
 	i.WaitLive(t, syncTime)
@@ -124,7 +124,7 @@ func TestServerSlowAtStart(t *testing.T) {
 	i.WaitLive(t, syncTime)
 	waitSaved(t, i)
 	i.Stop()
-	createConfigMap(t, c, "slow", fmt.Sprintf("missed-%d", os.Getpid()), nil, nil)
+	createConfigMap(t, c, "slow", fmt.Sprintf("missed-%d", fresh()), nil, nil)
 	mark := c.AuditMark(t)
 
 	c.Ctl(t, "pause", apiServer)
@@ -156,7 +156,7 @@ func TestServerRestart(t *testing.T) {
 	churn.pause = 20 * time.Millisecond
 	createNamespace(t, c, "still")
 	for n := range 10 {
-		createConfigMap(t, c, "still", fmt.Sprintf("still-%d-%d", os.Getpid(), n), map[string]string{"app": "still"}, nil)
+		createConfigMap(t, c, "still", fmt.Sprintf("still-%d-%d", fresh(), n), map[string]string{"app": "still"}, nil)
 	}
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Snapshot: filepath.Join(t.TempDir(), "informerd.db")})
 	i.WaitLive(t, syncTime, d.Name())
@@ -169,6 +169,9 @@ func TestServerRestart(t *testing.T) {
 		"all":   harness.Follow(t, i, "/v1/resources/configmaps/objects"),
 		"still": harness.Follow(t, i, "/v1/resources/configmaps/objects?namespace=still"),
 		"trees": harness.Follow(t, i, "/v1/resources/"+d.Name()+"/objects"),
+
+		"all as nosecrets":   harness.Follow(t, restricted, "/v1/resources/configmaps/objects"),
+		"trees as nosecrets": harness.Follow(t, restricted, "/v1/resources/"+d.Name()+"/objects"),
 	}
 	for _, f := range followers {
 		f.Wait(t)
@@ -182,10 +185,11 @@ func TestServerRestart(t *testing.T) {
 		} else {
 			c.Ctl(t, "kill", apiServer)
 			harness.Eventually(t, 30*time.Second, "outage seen", func() error {
-				if states, err := i.States(); err != nil || states["stale"] == 0 {
-					return fmt.Errorf("states %v, %v", states, err)
+				all, err := i.Resources()
+				if err == nil && all["configmaps"].State != "stale" {
+					err = fmt.Errorf("configmaps is %s", all["configmaps"].State)
 				}
-				return nil
+				return err
 			})
 			a := i.MustGet(t, "/v1/resources/configmaps/objects?limit=1")
 			if a.Status != http.StatusOK || a.Header.Get("Informerd-State") != "stale" || !strings.HasPrefix(a.Header.Get("Warning"), "110 ") {
@@ -204,7 +208,9 @@ func TestServerRestart(t *testing.T) {
 	}
 	churn.check(t)
 	followers["all"].CheckEqual(t, selected(t, c, configMaps, nil))
+	followers["all as nosecrets"].CheckEqual(t, selected(t, c, configMaps, nil))
 	followers["trees"].CheckEqual(t, selected(t, c, d.GVR(), nil))
+	followers["trees as nosecrets"].CheckEqual(t, selected(t, c, d.GVR(), nil))
 	for name, f := range followers {
 		f.CheckUndisturbed(t)
 		harness.Eventually(t, 30*time.Second, "stream of "+name+" told of the outage and its end", func() error {

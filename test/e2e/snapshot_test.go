@@ -21,7 +21,7 @@ func TestSnapshotTrouble(t *testing.T) {
 	c := smallCluster(t)
 	createNamespace(t, c, "trouble")
 	for n := range 40 {
-		name := fmt.Sprintf("trouble-%d-%d", os.Getpid(), n)
+		name := fmt.Sprintf("trouble-%d-%d", fresh(), n)
 		createConfigMap(t, c, "trouble", name, map[string]string{"app": "trouble"}, map[string]any{"text": strings.Repeat(name, 50)})
 	}
 	good := filepath.Join(t.TempDir(), "good.db")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +40,7 @@ func TestNamespacedUser(t *testing.T) {
 			live = append(live, name)
 		}
 	}
-	seen := fmt.Sprintf("seen-%d", os.Getpid())
+	seen := fmt.Sprintf("seen-%d", fresh())
 	createConfigMap(t, c, tenant, seen, nil, nil)
 	t.Cleanup(func() { deleteConfigMap(t, c, tenant, seen) })
 	harness.CheckEqual(t, c, i, harness.Check{Resources: live, Namespace: tenant})
@@ -92,7 +91,7 @@ func grant(t *testing.T, c *harness.Cluster, user, resource string) {
 	t.Helper()
 	roles, bindings := c.Client.RbacV1().ClusterRoles(), c.Client.RbacV1().ClusterRoleBindings()
 	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("e2e-%s-%d", user, os.Getpid())},
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("e2e-%s-%d", user, fresh())},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{resource}, Verbs: []string{"get", "list", "watch"}}},
 	}
 	if _, err := roles.Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
