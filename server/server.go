@@ -23,6 +23,7 @@ func (s *Server) routes() http.Handler {
 
 	r.Group(func(r chi.Router) {
 		r.Use(s.limitConcurrent, s.limitTime)
+		s.get(r, "/v1/openapi.json", s.serveOpenAPI, "pretty")
 		s.get(r, "/v1/resources", s.listResources, "cluster", "pretty")
 		s.get(r, "/v1/resources/{resource}", s.getResource, "cluster", "pretty")
 		s.get(r, "/v1/resources/{resource}/objects", s.listObjects, append(selection, "watch", "timeoutSeconds")...)
