@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,6 +56,9 @@ type cluster struct {
 	retry retry
 	log   *slog.Logger
 
+	// expected is the identity that a snapshot was made under, "" for none.
+	expected string
+
 	// identified is closed once the cluster told who it is.
 	identified chan struct{}
 	// connected wakes run when a configuration arrives.
@@ -76,10 +80,11 @@ type cluster struct {
 	rewrite context.CancelCauseFunc
 }
 
-func newCluster(name string, retry retry, log *slog.Logger) *cluster {
+func newCluster(name, expected string, retry retry, log *slog.Logger) *cluster {
 	c := &cluster{
 		name:       name,
 		retry:      retry,
+		expected:   expected,
 		log:        log.With("cluster", name),
 		identified: make(chan struct{}),
 		connected:  make(chan struct{}, 1),
@@ -164,10 +169,11 @@ func (c *cluster) run(ctx context.Context) {
 	case <-c.connected:
 	}
 	backoff := c.retry.backoff()
+	began := time.Now()
 	for ctx.Err() == nil {
 		uid, version, err := c.identity(ctx)
 		c.report(err)
-		if err == nil {
+		if err == nil && !c.premature(uid, began) {
 			c.mu.Lock()
 			c.uid, c.version = uid, version
 			c.mu.Unlock()
@@ -181,6 +187,14 @@ func (c *cluster) run(ctx context.Context) {
 		case <-time.After(backoff.Step()):
 		}
 	}
+}
+
+// premature reports whether an identity by address is not to be believed yet. An
+// API server that has just started refuses everybody but its administrators;
+// a snapshot made under a UID would then be taken for another cluster's.
+func (c *cluster) premature(uid string, began time.Time) bool {
+	return isAddressIdentity(uid) && c.expected != "" && !isAddressIdentity(c.expected) &&
+		time.Since(began) < patience*c.retry.last
 }
 
 // identity asks for the UID of the kube-system namespace and the server's
@@ -218,8 +232,12 @@ func addressIdentity(rc *rest.Config) string {
 	sum := sha256.New()
 	sum.Write([]byte(rc.Host + "\n" + rc.CAFile + "\n"))
 	sum.Write(rc.CAData)
-	return "address:" + hex.EncodeToString(sum.Sum(nil)[:16])
+	return addressPrefix + hex.EncodeToString(sum.Sum(nil)[:16])
 }
+
+const addressPrefix = "address:"
+
+func isAddressIdentity(uid string) bool { return strings.HasPrefix(uid, addressPrefix) }
 
 // errOtherHistory means that a saved resourceVersion belongs to another history
 // than the server's: another cluster behind the same address, or etcd restored
