@@ -10,6 +10,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/filter"
+	"github.com/informerd/informerd/cache/summary"
 )
 
 func mustFilter(tb testing.TB, text string) *filter.Filter {
@@ -120,4 +121,44 @@ func BenchmarkFilterStatus(b *testing.B) {
 
 func BenchmarkFilterIndexed(b *testing.B) {
 	benchFilter(b, `object.spec.nodeName == "node-007" && object.status.qosClass == "Burstable"`)
+}
+
+func BenchmarkGroupBy(b *testing.B) {
+	q := summary.Query{Grouped: true}
+	var err error
+	if q.GroupBy, err = summary.ParsePaths("groupBy", "metadata.namespace,spec.containers[*].image"); err != nil {
+		b.Fatal(err)
+	}
+	if q.Aggregates, err = summary.ParseAggregates("count(),sum(spec.containers[*].resources.requests.cpu)"); err != nil {
+		b.Fatal(err)
+	}
+	s := cache.FilledStore(b, 20_000)
+	all, err := s.Select(context.Background(), cache.Query{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		sum, err := summary.Summarize(context.Background(), q, all.Objects)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n = len(sum.Groups)
+	}
+	b.ReportMetric(float64(n), "groups")
+}
+
+func BenchmarkSort(b *testing.B) {
+	order, err := cache.ParseOrder("-status.startTime,spec.nodeName")
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := cache.FilledStore(b, 20_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Select(context.Background(), cache.Query{Sort: order}); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
