@@ -86,11 +86,29 @@ func TestWatchManyKindsMistakes(t *testing.T) {
 		message    string
 	}{
 		{[]string{"index", "colour:red"}, "", "there is no index"},
-		{[]string{"groupBy", "kind"}, "", "watch=true"},
+		{[]string{"facets", "kind"}, "", "watch=true"},
 		{nil, "rubbish", "Last-Event-ID"},
 		{nil, "pods=x", "Last-Event-ID"},
 	} {
 		rec := w.get(t, with("/v1/query", append(c.parameters, "watch", "true")...), "Last-Event-ID", c.id)
 		wantStatus(t, rec, 400, "BadRequest", c.message)
+	}
+}
+
+func TestWatchGroups(t *testing.T) {
+	w := newWorld(t)
+	base := serve(t, w)
+	for _, path := range []string{podObjects, "/v1/resources/pods/indexes/namespace/a", "/v1/query"} {
+		w.pods.replace(t, "1000", pod("a", "one", "web", "n1", 10), pod("a", "two", "db", "n2", 20))
+		s := open(t, base+with(path, "watch", "true", "groupBy", "kind", "agg", "count()", "sort", "-count()", "limit", "1"))
+		if e := s.next(); e.name != "GROUPS" || !strings.Contains(e.raw, `"items":[{"group":{"kind":"Pod"},"values":{"count()":2}}]`) {
+			t.Errorf("%s: %s", path, e.raw)
+		}
+		w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n2", 1001)) // changes no group
+		w.pods.apply(t, cache.Added, pod("a", "three", "web", "n2", 1002))
+		if e := s.next(); !strings.Contains(e.raw, `"count()":3`) {
+			t.Errorf("%s: %s", path, e.raw)
+		}
+		s.close()
 	}
 }

@@ -49,7 +49,10 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	if err := q.nameKinds(p); err != nil {
 		return err
 	}
-	if q.watch {
+	switch {
+	case q.watch && q.summary.Grouped:
+		return s.watchGroups(w, r, q, func() ([]Resource, error) { return s.resourcesOf(p) })
+	case q.watch:
 		return s.watchKinds(w, r, q)
 	}
 	if err := negotiate(w, r, q.output.mediaType()); err != nil {

@@ -198,7 +198,8 @@ func TestGroupMistakes(t *testing.T) {
 		{"continue", "groups instead", []string{"groupBy", "kind", "continue", "a"}},
 		{"facets", "come with the first", []string{"facets", "kind", "continue", "a"}},
 		{"facets", "no place", []string{"facets", "kind", "output", "csv"}},
-		{"groupBy", "watch=true", []string{"groupBy", "kind", "watch", "true"}},
+		{"resourceVersion", "watch=true", []string{"groupBy", "kind", "watch", "true", "resourceVersion", "5"}},
+		{"facets", "watch=true", []string{"facets", "kind", "watch", "true"}},
 		{"explain", "watch=true", []string{"explain", "true", "watch", "true"}},
 		{"explain", "found before", []string{"explain", "true", "continue", "x"}},
 	} {

@@ -20,7 +20,13 @@ func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) error {
 // answer gives the objects of the resource in the path that q selects, as a
 // list or as a stream.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query) error {
-	if q.watch {
+	switch {
+	case q.watch && q.summary.Grouped:
+		return s.watchGroups(w, r, q, func() ([]Resource, error) {
+			res, err := s.lookup(r)
+			return []Resource{res}, err
+		})
+	case q.watch:
 		return s.watchObjects(w, r, q)
 	}
 	if err := negotiate(w, r, q.output.mediaType()); err != nil {

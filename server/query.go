@@ -69,7 +69,11 @@ func (q *query) clock() bool { return q.Filter != nil && q.Filter.Clock() }
 // anybody could predict, beside the others.
 func checkTogether(p params, watch bool) error {
 	if watch {
-		for _, name := range []string{"limit", "continue", "pretty", "sort", "count", "groupBy", "agg", "facets", "explain"} {
+		names := []string{"continue", "pretty", "count", "explain", "limit", "sort", "facets"}
+		if p.Has("groupBy") || p.Has("agg") {
+			names = []string{"continue", "pretty", "count", "explain", "resourceVersion"}
+		}
+		for _, name := range names {
 			if p.Has(name) {
 				return invalid(name, "not possible together with watch=true")
 			}
