@@ -28,7 +28,7 @@ var language = sync.OnceValues(func() (*cel.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	return set.Env(environment.StoredExpressions)
+	return set.Env(environment.NewExpressions)
 })
 
 // expandAge writes age(x) as now - timestamp(x.metadata.creationTimestamp).

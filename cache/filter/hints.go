@@ -2,6 +2,7 @@ package filter
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,11 +68,11 @@ func (h *hinter) call(c ast.CallExpr) {
 
 // compare takes up path == "value" and path != "value".
 func (h *hinter) compare(op selection.Operator, left, right ast.Expr) bool {
-	path, ok := h.path(left)
+	value, ok := literal(right)
 	if !ok {
 		return false
 	}
-	value, ok := literal(right)
+	path, ok := h.pathOr(left, value)
 	if !ok || op == selection.NotEquals && (literalInJSON(value) || strings.Contains(path, "[*]")) {
 		return false
 	}
@@ -87,8 +88,7 @@ func (h *hinter) in(left, right ast.Expr) {
 		}
 		return
 	}
-	path, ok := h.path(left)
-	if !ok || right.Kind() != ast.ListKind || right.AsList().Size() == 0 {
+	if right.Kind() != ast.ListKind || right.AsList().Size() == 0 {
 		return
 	}
 	var values []string
@@ -99,7 +99,23 @@ func (h *hinter) in(left, right ast.Expr) {
 		}
 		values = append(values, v)
 	}
-	h.require(path, selection.In, values...)
+	if path, ok := h.pathOr(left, values...); ok {
+		h.require(path, selection.In, values...)
+	}
+}
+
+// pathOr is path, also for path.orValue("default") unless the default is among
+// the values it is compared with: then what has no value counts, too.
+func (h *hinter) pathOr(e ast.Expr, values ...string) (string, bool) {
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "orValue" || !e.AsCall().IsMemberFunction() {
+		return h.path(e)
+	}
+	c := e.AsCall()
+	fallback, ok := literal(c.Args()[0])
+	if !ok || slices.Contains(values, fallback) {
+		return "", false
+	}
+	return h.path(c.Target())
 }
 
 // either takes up a || b where both sides ask for values at the same path.
@@ -192,7 +208,8 @@ func (h *hinter) path(e ast.Expr) (string, bool) {
 			return h.step(s.Operand(), s.FieldName())
 		}
 	case ast.CallKind:
-		if c := e.AsCall(); c.FunctionName() == operators.Index {
+		switch c := e.AsCall(); c.FunctionName() {
+		case operators.Index, operators.OptIndex, operators.OptSelect:
 			return h.indexed(c.Args()[0], c.Args()[1])
 		}
 	}
