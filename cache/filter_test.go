@@ -2,7 +2,10 @@ package cache_test
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +55,8 @@ func TestFilterEqualsSelectors(t *testing.T) {
 		{cel: `object.?status.phase.orValue("") != "Running"`, fields: "status.phase!=Running", index: "phase"},
 		{cel: `object.metadata.?labels["tier"].orValue("") == "tier-1"`, labels: "tier=tier-1", index: "label"},
 		{cel: `object.spec.containers.exists(c, c.?image.orValue("") == "registry.example.com/team-03/app-0003:1.3.3")`, fields: "spec.containers[*].image=registry.example.com/team-03/app-0003:1.3.3", index: "image"},
+		{cel: `object.metadata.namespace.startsWith("team-03")`, fields: "metadata.namespace=team-03", index: "namespace"},
+		{cel: `object.spec.nodeName.startsWith("node-007")`, fields: "spec.nodeName=node-007", index: "node"},
 		{cel: `has(object.metadata.labels.nothing)`, labels: "nothing", index: "label"},
 		{cel: `"tier" in object.metadata.labels`, labels: "tier", index: "label"},
 		{cel: `object.metadata.namespace == "team-03"`, fields: "metadata.namespace=team-03", index: "namespace"},
@@ -81,6 +86,38 @@ func TestFilterEqualsSelectors(t *testing.T) {
 				t.Errorf("indexes %v, want %q", got.Plan.Indexes, test.index)
 			}
 		})
+	}
+}
+
+// A value too long for an index is found all the same.
+func TestFilterFindsWhatIsNotIndexed(t *testing.T) {
+	s, err := cache.NewStore(cache.PodSpec(), cache.StoreOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := "n" + strings.Repeat("x", 2000)
+	var objects []*cache.Object
+	for name, node := range map[string]string{"a": long, "b": "n1", "c": "m1", "d": ""} {
+		o, err := s.Decode([]byte(`{"metadata":{"name":"`+name+`","namespace":"x","resourceVersion":"1"},"spec":{"nodeName":"`+node+`"}}`), "v1", "Pod")
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, o)
+	}
+	s.Replace("", objects, "1")
+	for expression, want := range map[string]string{
+		`object.spec.nodeName.startsWith("n")`:     "x/a x/b",
+		`object.spec.nodeName != "n1"`:             "x/a x/c x/d",
+		`object.spec.nodeName == "` + long + `"`:   "x/a",
+		`object.spec.nodeName in ["n1", "", "zz"]`: "x/b x/d",
+	} {
+		r, err := s.Select(context.Background(), cache.Query{Filter: mustFilter(t, expression)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(names(r.Objects), " "); got != want {
+			t.Errorf("%.50s: %s, want %s", expression, got, want)
+		}
 	}
 }
 
@@ -166,5 +203,83 @@ func BenchmarkSort(b *testing.B) {
 		if _, err := s.Select(context.Background(), cache.Query{Sort: order}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestFilterNeedsNoIndex: random expressions find the same with and without
+// indexes, and over objects that lack fields.
+func TestFilterNeedsNoIndex(t *testing.T) {
+	indexed := cache.FilledStore(t, 150)
+	odd := []string{
+		`{"metadata":{"name":"odd-1","namespace":"team-01","resourceVersion":"1"}}`,
+		`{"metadata":{"name":"odd-2","namespace":"team-02","resourceVersion":"1","labels":{"tier":""}},"spec":{"nodeName":7,"containers":{}},"status":{"phase":true}}`,
+		`{"metadata":{"name":"odd-3","namespace":"team-03","resourceVersion":"1"},"spec":{"nodeName":null,"containers":[{},{"image":"a"}]},"status":"Running"}`,
+	}
+	spec := cache.PodSpec()
+	spec.Indexes = nil
+	plain, err := cache.NewStore(spec, cache.StoreOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []*cache.Object
+	for i := range 150 {
+		odd = append(odd, string(cache.RealPod(i, i+1)))
+	}
+	for _, s := range []*cache.Store{indexed, plain} {
+		objects = objects[:0]
+		for _, raw := range odd {
+			o, err := s.Decode([]byte(raw), "v1", "Pod")
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects = append(objects, o)
+		}
+		s.Replace("", objects, "500")
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 400 {
+		text := expression(r, 3)
+		q := cache.Query{Filter: mustFilter(t, text)}
+		got, err := indexed.Select(context.Background(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := plain.Select(context.Background(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(names(got.Objects), names(want.Objects)) {
+			t.Errorf("%s: %d objects by %v, %d without indexes", text, len(got.Objects), got.Plan.Indexes, len(want.Objects))
+		}
+	}
+}
+
+// expression makes a random one of atoms that indexes know about.
+func expression(r *rand.Rand, depth int) string {
+	atoms := []string{
+		`object.spec.nodeName == "node-0%02d"`, `object.spec.nodeName != "node-0%02d"`, `object.spec.nodeName.startsWith("node-0%02d")`,
+		`object.?spec.nodeName.orValue("node-003") == "node-0%02d"`, `object.?spec.nodeName.orValue("") != "node-0%02d"`,
+		`object.spec.nodeName in ["node-0%02d", "node-100", "7"]`, `object.metadata.namespace == "team-%02d"`,
+		`object.metadata.namespace.startsWith("team-%.1d")`, `object.metadata.labels.tier == "tier-%.1d"`,
+		`object.?metadata.?labels.tier.orValue("") != "tier-%.1d"`, `has(object.metadata.labels.tier)`, `"team" in object.metadata.labels`,
+		`object.spec.containers.exists(c, c.image == "registry.example.com/team-%02[1]d/app-00%02[1]d:1.0.0" || c.?name.orValue("") == "main")`,
+		`object.spec.containers.exists(c, c.image == "a")`, `object.status.phase == "Running"`, `object.status.phase != "Running"`,
+		`object.status.phase == true`, `object.spec.nodeName == "7"`, `object.metadata.name == "odd-%.1d"`, `has(object.spec)`,
+	}
+	if depth == 0 || r.IntN(3) == 0 {
+		atom := atoms[r.IntN(len(atoms))]
+		if strings.Contains(atom, "%") {
+			atom = fmt.Sprintf(atom, r.IntN(10))
+		}
+		return atom
+	}
+	a, b := expression(r, depth-1), expression(r, depth-1)
+	switch r.IntN(5) {
+	case 0:
+		return "!(" + a + ")"
+	case 1, 2:
+		return "(" + a + " || " + b + ")"
+	default:
+		return "(" + a + " && " + b + ")"
 	}
 }

@@ -1,6 +1,13 @@
 package cache
 
-import "k8s.io/apimachinery/pkg/labels"
+import (
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/informerd/informerd/cache/rawjson"
+)
 
 // Filter is a condition on the JSON of objects that selectors cannot express.
 // Implementations are immutable and safe for concurrent use.
@@ -24,6 +31,52 @@ type Hints struct {
 	// FieldSelector a value is there only if it is a string, number or bool.
 	Fields []FieldRequirement
 	Labels []labels.Requirement
+	// Prefixes are of strings at paths without [*].
+	Prefixes []FieldPrefix
+}
+
+// FieldPrefix says how the string at a path begins.
+type FieldPrefix struct {
+	Path   rawjson.Path
+	Prefix string
+}
+
+// prefixTest is a FieldPrefix that an index answers.
+type prefixTest struct {
+	index, prefix string
+}
+
+func newPrefixTest(p FieldPrefix, e *extraction) (prefixTest, bool) {
+	if p.Path.String() == "metadata.namespace" {
+		return prefixTest{NamespaceIndex, p.Prefix}, true
+	}
+	name, ok := e.indexOf(p.Path)
+	return prefixTest{name, p.Prefix}, ok && len(p.Prefix) <= maxIndexedValue
+}
+
+// addPrefix lets pass what an index has under values with the prefix, and what
+// it has under no value at all: that may be too long to be indexed. (With
+// several values at a path some could be indexed and others not, which is why a
+// FieldPrefix has no [*].)
+func (p *planner) addPrefix(t prefixTest, live *roaring.Bitmap) {
+	idx := p.indexes[t.index]
+	if idx == nil {
+		return
+	}
+	var postings []*posting
+	for h, posting := range idx.postings {
+		if strings.HasPrefix(h.Value().Value, t.prefix) {
+			postings = append(postings, posting)
+		}
+	}
+	if idx.grouped() {
+		rest := live.Clone()
+		if group := idx.groups[""]; group != nil {
+			rest.AndNot(group.bitmap())
+		}
+		postings = append(postings, &posting{bits: rest})
+	}
+	p.require(t.index, postings...)
 }
 
 // maxScanCost bounds what a Filter may cost over all objects of one Select:
@@ -52,6 +105,11 @@ func (m *Matcher) hint(f Filter, e *extraction, unique bool) {
 		m.noteUnindexed(t)
 		if t.identity != nil || t.handles != nil {
 			m.fields = append(m.fields, t)
+		}
+	}
+	for _, p := range h.Prefixes {
+		if t, ok := newPrefixTest(p, e); ok {
+			m.prefixes = append(m.prefixes, t)
 		}
 	}
 	if len(h.Labels) == 0 {

@@ -19,6 +19,7 @@ type Matcher struct {
 	labels     labels.Selector // nil: all
 	terms      []termTest
 	fields     []fieldTest
+	prefixes   []prefixTest
 	unhelped   []rawjson.Path // wanted at by value, without an index
 	// scan holds the tests that need the JSON of an object whose terms were
 	// taken under the same definitions.

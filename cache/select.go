@@ -107,6 +107,9 @@ func (s *Store) candidates(m *Matcher) (*candidates, error) {
 	}
 	p := planner{indexes: s.contents.indexes}
 	p.add(m)
+	for _, t := range m.prefixes {
+		p.addPrefix(t, s.contents.live)
+	}
 	c.plan.Indexes = p.names
 	switch rows := p.rows(s.contents.live); {
 	case p.none:

@@ -253,6 +253,9 @@ func (s *Server) resourcesOf(p params) ([]Resource, error) {
 	if err := s.checkCluster(cluster); err != nil {
 		return nil, err
 	}
+	if clusters := s.Caches.Clusters(); cluster == "" && len(clusters) > 1 {
+		return nil, invalid("cluster", "there are several, name one of them: objects do not say where they are from")
+	}
 	patterns := "*"
 	if p.Has("resources") {
 		patterns = p.Get("resources")

@@ -63,6 +63,28 @@ func (h *hinter) call(c ast.CallExpr) {
 		}
 	case operators.In:
 		h.in(args[0], args[1])
+	case "startsWith":
+		if c.IsMemberFunction() {
+			h.startsWith(c.Target(), args[0])
+		}
+	}
+}
+
+// startsWith takes up path.startsWith("prefix").
+func (h *hinter) startsWith(target, prefix ast.Expr) {
+	text, ok := stringLiteral(prefix)
+	if !ok || text == "" {
+		return
+	}
+	if fallback, ok := fallbackOf(target); ok && strings.HasPrefix(fallback, text) {
+		return // what has no value matches, too
+	}
+	path, ok := h.pathOr(target)
+	if !ok || strings.Contains(path, "[*]") || strings.HasPrefix(path, labelsPath) {
+		return
+	}
+	if p, err := rawjson.ParsePath(path); err == nil {
+		h.hints.Prefixes = append(h.hints.Prefixes, cache.FieldPrefix{Path: p, Prefix: text})
 	}
 }
 
@@ -107,15 +129,26 @@ func (h *hinter) in(left, right ast.Expr) {
 // pathOr is path, also for path.orValue("default") unless the default is among
 // the values it is compared with: then what has no value counts, too.
 func (h *hinter) pathOr(e ast.Expr, values ...string) (string, bool) {
-	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "orValue" || !e.AsCall().IsMemberFunction() {
+	if !isOrValue(e) {
 		return h.path(e)
 	}
-	c := e.AsCall()
-	fallback, ok := literal(c.Args()[0])
+	fallback, ok := fallbackOf(e)
 	if !ok || slices.Contains(values, fallback) {
 		return "", false
 	}
-	return h.path(c.Target())
+	return h.path(e.AsCall().Target())
+}
+
+func isOrValue(e ast.Expr) bool {
+	return e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "orValue" && e.AsCall().IsMemberFunction()
+}
+
+// fallbackOf is the default of path.orValue("default").
+func fallbackOf(e ast.Expr) (string, bool) {
+	if !isOrValue(e) {
+		return "", false
+	}
+	return literal(e.AsCall().Args()[0])
 }
 
 // either takes up a || b where both sides ask for values at the same path.

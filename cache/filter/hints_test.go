@@ -14,6 +14,9 @@ func hintText(f *Filter) string {
 	for _, r := range f.Hints().Labels {
 		parts = append(parts, "labels:"+r.String())
 	}
+	for _, p := range f.Hints().Prefixes {
+		parts = append(parts, p.Path.String()+"~"+p.Prefix)
+	}
 	return strings.Join(parts, " & ")
 }
 
@@ -54,6 +57,11 @@ func TestHints(t *testing.T) {
 		`object.?spec.nodeName.orValue("") == "n"`:                                     "spec.nodeName=n",
 		`object.?spec.nodeName.orValue("n") == "n"`:                                    "",
 		`object.?spec[?"nodeName"].orValue("") in ["a", "b"]`:                          "spec.nodeName in (a,b)",
+		`object.metadata.namespace.startsWith("team-")`:                                "metadata.namespace~team-",
+		`object.?spec.nodeName.orValue("").startsWith("n")`:                            "spec.nodeName~n",
+		`object.spec.list.exists(x, x.name.startsWith("a"))`:                           "",
+		`object.spec.nodeName.startsWith(object.metadata.name)`:                        "",
+		`object.?spec.nodeName.orValue("nn").startsWith("n")`:                          "",
 		`object.spec.nodeName == "n" ? true : false`:                                   "",
 		`(object.spec.nodeName == "n") == true`:                                        "",
 	} {
