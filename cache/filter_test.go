@@ -237,7 +237,7 @@ func TestFilterNeedsNoIndex(t *testing.T) {
 		s.Replace("", objects, "500")
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 400 {
+	for range 150 {
 		text := expression(r, 3)
 		q := cache.Query{Filter: mustFilter(t, text)}
 		got, err := indexed.Select(context.Background(), q)

@@ -92,10 +92,18 @@ func (s *Server) describe() openAPI {
 		Components: openComponents{Schemas: schemas},
 	}
 	for pattern, parameters := range s.parameters {
+		if !described(pattern) {
+			continue
+		}
 		path := strings.Replace(pattern, "*", "{value}", 1)
 		doc.Paths[path] = openPath{Get: operation(path, routeDocs[pattern], parameters)}
 	}
 	return doc
+}
+
+// described leaves out the page, and what Kubernetes describes.
+func described(pattern string) bool {
+	return strings.HasPrefix(pattern, "/v1/") || pattern == "/livez" || pattern == "/readyz" || pattern == "/metrics"
 }
 
 var pathParameter = regexp.MustCompile(`{(\w+)}`)
