@@ -119,7 +119,7 @@ func operation(path string, route routeDoc, parameters []string) openOperation {
 		})
 	}
 	for _, name := range slices.Sorted(slices.Values(parameters)) {
-		op.Parameters = append(op.Parameters, queryParameter(name))
+		op.Parameters = append(op.Parameters, route.parameter(name))
 	}
 	return op
 }
@@ -133,8 +133,12 @@ func operationID(path string) string {
 	return id
 }
 
-func queryParameter(name string) openParameter {
-	p := openParameter{Name: name, In: "query", Description: parameterDocs[name].text, Schema: parameterDocs[name].schema}
+func (d routeDoc) parameter(name string) openParameter {
+	doc, own := d.parameters[name]
+	if !own {
+		doc = parameterDocs[name]
+	}
+	p := openParameter{Name: name, In: "query", Description: doc.text, Schema: doc.schema}
 	if slices.Contains(repeatable, name) {
 		explode := true
 		item := p.Schema
@@ -156,12 +160,15 @@ func (d routeDoc) content(parameters []string) map[string]openMedia {
 		answer = answer.OneOf[0]
 	}
 	content := map[string]openMedia{typeJSON: {answer}}
-	if slices.Contains(parameters, "output") {
+	if slices.Contains(parameters, "output") && slices.Contains(parameters, "sort") {
 		for _, media := range slices.Sorted(maps.Values(mediaTypes)) {
 			if media != typeJSON {
 				content[media] = openMedia{openSchema{Type: "string"}}
 			}
 		}
+	}
+	if _, dot := d.parameters["output"]; dot {
+		content[typeDOT] = openMedia{openSchema{Type: "string"}}
 	}
 	if slices.Contains(parameters, "watch") {
 		content[typeEvents] = openMedia{openSchema{Type: "string"}}

@@ -5,6 +5,8 @@ type routeDoc struct {
 	summary, answer string
 	media           string   // of a text; otherwise the answer is JSON
 	schemas         []string // one of them
+	// parameters are those that mean something else here than on other routes.
+	parameters map[string]parameterDoc
 }
 
 var routeDocs = map[string]routeDoc{
@@ -27,6 +29,19 @@ var routeDocs = map[string]routeDoc{
 		summary: "The objects under one value of an index", answer: "A list of objects or groups, a plan, or a stream", schemas: objectSchemas},
 	"/v1/query": {
 		summary: "The same question to many resources", answer: "A list of objects or groups, a plan, or a stream", schemas: objectSchemas},
+	"/v1/search": {summary: "Objects of all kinds by words", answer: "A SearchResultList", schemas: []string{"List"}},
+	"/v1/complete": {summary: "Proposals for resources, paths and values", answer: "A CompletionList", schemas: []string{"List"},
+		parameters: map[string]parameterDoc{"resource": {"Of which resource, for paths and values", text}}},
+	"/v1/graph/dangling": {
+		summary: "References to what is not there, and selectors that select nothing", answer: "A DanglingList", schemas: []string{"List"},
+		parameters: map[string]parameterDoc{"kinds": {"Resources, separated by commas: only what they hold or what names them", text}}},
+	"/v1/graph/{resource}/{namespace}/{name}": {
+		summary: "What an object is related to, and how", answer: "Nodes and edges, a tree, or Graphviz DOT", schemas: []string{"Any"},
+		parameters: map[string]parameterDoc{
+			"view":   {"Nodes and edges, or a tree", oneOf("graph", "tree")},
+			"output": {"JSON, or DOT for Graphviz", oneOf("json", "dot")},
+			"limit":  {"At most so many nodes", natural},
+		}},
 }
 
 var objectSchemas = []string{"ObjectList", "GroupList", "Explanation"}
@@ -81,6 +96,16 @@ var parameterDocs = map[string]parameterDoc{
 	"watch":           {"A stream of server-sent events instead of a list", boolean},
 	"timeoutSeconds":  {"End the stream after so long", natural},
 	"prefix":          {"Only values that begin so", text},
+	"q":               {"Words, and key:word: checkout ns:shop kind:deploy label:team=storefront", text},
+	"highlights":      {"Say where in each object the words are", boolean},
+	"for":             {"What to propose", openSchema{Type: "string", Enum: []any{"resources", "paths", "values"}}},
+	"resource":        {"A resource", text},
+	"path":            {"The path whose values are proposed", text},
+	"depth":           {"How many edges away from the object to go, 1 to 5", natural},
+	"direction":       {"out: what the object needs and consists of; in: what needs it", oneOf("both", "in", "out")},
+	"kinds":           {"Resources, separated by commas: only walk to these", text},
+	"edges":           {"Kinds of edges, separated by commas: only follow these", text},
+	"through":         {"Resources whose hubs are walked through, separated by commas", text},
 	"verbose":         {"The full text also when ready", boolean},
 }
 

@@ -9,6 +9,8 @@ import (
 	"net"
 	"strconv"
 	"time"
+
+	"github.com/informerd/informerd/cache/graph"
 )
 
 // Options configures a Server. The zero value of every field but Caches is
@@ -30,6 +32,12 @@ type Options struct {
 	// a proxy on this machine that passes on the name it was asked for. Names
 	// and addresses of loopback are always accepted.
 	Hosts []string
+
+	// References are edges of the graph beside the built-in ones.
+	References []graph.Rule
+	// SearchTexts are paths whose values can be searched, by resource as
+	// kubectl names it.
+	SearchTexts map[string][]string
 
 	// MaxWatches bounds the event streams open at once, default 1000.
 	MaxWatches int

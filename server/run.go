@@ -36,6 +36,7 @@ type Server struct {
 	requests   semaphore
 	watches    semaphore
 	pager      *cache.Pager[[]kindState] // of lists over many resources
+	relations  *relations
 
 	// stopping ends when the event streams must.
 	stopping context.Context
@@ -59,6 +60,9 @@ func New(opts Options) (*Server, error) {
 		requests:   make(semaphore, opts.MaxConcurrent),
 		watches:    make(semaphore, opts.MaxWatches),
 		pager:      cache.NewPager[[]kindState]("query", rand.Text(), cache.StoreOptions{}),
+	}
+	if s.relations, err = newRelations(opts); err != nil {
+		return nil, err
 	}
 	for _, h := range opts.Hosts {
 		s.hosts = append(s.hosts, hostName(h))

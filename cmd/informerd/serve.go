@@ -67,6 +67,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	factory := cache.NewFactory(factoryOptions(cfg, db, reason, log))
 	srv, err := server.New(server.Options{
 		Addr: cfg.Listen, Caches: server.FromFactory(factory), Log: log, Web: web.FS(), Version: buildVersion(),
+		References: cfg.References, SearchTexts: cfg.Search.Texts,
 	})
 	if err != nil {
 		return err

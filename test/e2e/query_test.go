@@ -112,7 +112,7 @@ func selections() []question {
 		filter(`object.?status.unavailableReplicas.orValue(0) > 0`), fields("status.unavailableReplicas"),
 		filter(`has(object.status.unavailableReplicas)`))...)
 	all = append(all, asked(deployRoute, where(func(o harness.Object) bool {
-		n, _ := at(o, "spec", "replicas").(json.Number)
+		n, _ := valueAt(o, "spec", "replicas").(json.Number)
 		return n == "2" || n == "3"
 	}, "deployments.apps"),
 		filter(`object.spec.replicas >= 2 && object.spec.replicas <= 3`), fields("spec.replicas in (2,3)"), filter(`object.spec.replicas in [2, 3]`))...)

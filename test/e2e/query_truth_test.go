@@ -74,8 +74,8 @@ func (t *truth) of(names ...string) ([]harness.Object, error) {
 	return all, nil
 }
 
-// at is the value at a path of names, nil if it leads nowhere.
-func at(v any, path ...string) any {
+// valueAt is the value at a path of names, nil if it leads nowhere.
+func valueAt(v any, path ...string) any {
 	for _, name := range path {
 		switch m := v.(type) {
 		case harness.Object:
@@ -91,13 +91,13 @@ func at(v any, path ...string) any {
 
 // each are the elements of the array at a path.
 func each(v any, path ...string) []any {
-	list, _ := at(v, path...).([]any)
+	list, _ := valueAt(v, path...).([]any)
 	return list
 }
 
 // str is the text of a scalar at a path, "" if there is none.
 func str(v any, path ...string) string {
-	switch x := at(v, path...).(type) {
+	switch x := valueAt(v, path...).(type) {
 	case nil, map[string]any, []any:
 		return ""
 	default:
@@ -202,7 +202,7 @@ func by(paths ...[]string) func(harness.Object) []string {
 		var cells []string
 		for _, p := range paths {
 			text := str(o, p...)
-			if at(o, p...) == nil {
+			if valueAt(o, p...) == nil {
 				text = "null"
 			}
 			cells = append(cells, text)

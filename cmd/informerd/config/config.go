@@ -8,9 +8,12 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/informerd/informerd/cache/graph"
 )
 
 // Config is one valid configuration. It is a value: once read it must not be
@@ -25,6 +28,9 @@ type Config struct {
 	// Syncs is how many resources are listed from a cluster at the same time.
 	Syncs int
 	Log   Log
+	// References are edges of the graph beside the built-in ones.
+	References []graph.Rule
+	Search     Search
 	// Resources are the rules: the first that matches a resource decides. They
 	// are never empty.
 	Resources []Rule
@@ -60,6 +66,12 @@ type Verify struct {
 type Log struct {
 	Level  string // debug, info, warn or error
 	Format string // text or json
+}
+
+// Search says what can be found beside names, labels, images and annotations.
+type Search struct {
+	// Texts are paths by the resource they are of.
+	Texts map[string][]string
 }
 
 // Rule says what is done with the resources its patterns match.
@@ -156,6 +168,8 @@ func (c *Config) NeedsRestart(next *Config) []string {
 		{"snapshot.interval", c.Snapshot.Interval != next.Snapshot.Interval},
 		{"verify.interval", c.Verify != next.Verify},
 		{"syncs", c.Syncs != next.Syncs},
+		{"references", !slices.Equal(c.References, next.References)},
+		{"search", !maps.EqualFunc(c.Search.Texts, next.Search.Texts, slices.Equal)},
 		{"log.format", c.Log.Format != next.Log.Format},
 	} {
 		if s.differs {

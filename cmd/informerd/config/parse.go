@@ -113,8 +113,12 @@ func (r *reader) config(n *yaml.Node, c *Config) {
 				c.Verify.Interval = r.duration(n, path, true, time.Minute, 7*24*time.Hour, c.Verify.Interval)
 			}})
 		},
-		"syncs": func(n *yaml.Node, path string) { c.Syncs = r.integer(n, path, 1, 256, c.Syncs) },
-		"log":   func(n *yaml.Node, path string) { r.log(n, path, &c.Log) },
+		"syncs":      func(n *yaml.Node, path string) { c.Syncs = r.integer(n, path, 1, 256, c.Syncs) },
+		"log":        func(n *yaml.Node, path string) { r.log(n, path, &c.Log) },
+		"references": func(n *yaml.Node, path string) { c.References = r.references(n, path) },
+		"search": func(n *yaml.Node, path string) {
+			r.mapping(n, path, fieldsOf{"texts": func(n *yaml.Node, path string) { c.Search.Texts = r.searchTexts(n, path) }})
+		},
 		"resources": func(n *yaml.Node, path string) {
 			c.Resources = r.rules(n, path)
 		},
