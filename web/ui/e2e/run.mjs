@@ -358,6 +358,7 @@ const tests = {
     await page.locator(".grid .rows .tr").first().waitFor();
     await page.keyboard.press("f");
     await page.keyboard.type("cart");
+    await page.locator(".grid .rows .tr", { hasText: "cart" }).first().waitFor(); // it may be among the last to arrive
     await page.keyboard.press("ArrowDown");
     await page.locator(".grid:focus").waitFor();
     await page.keyboard.press("ArrowDown");
