@@ -31,12 +31,17 @@ func (s *Store) Page(ctx context.Context, q Query, limit int, token string) (*Pa
 	if err != nil {
 		return nil, err
 	}
+	return s.firstPage(q, r, limit), nil
+}
+
+// firstPage cuts the first page out of r and keeps the rest for those to come.
+func (s *Store) firstPage(q Query, r *Result, limit int) *Page {
 	if limit <= 0 || limit >= len(r.Objects) {
-		return &Page{Result: *r}, nil
+		return &Page{Result: *r}
 	}
 	c := &cursor{digest: q.token(), result: *r}
 	s.cursors.add(c)
-	return s.page(c, 0, limit), nil
+	return s.page(c, 0, limit)
 }
 
 func (s *Store) nextPage(q Query, limit int, token string) (*Page, error) {

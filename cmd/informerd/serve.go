@@ -65,8 +65,10 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 		defer func() { err = errors.Join(err, closeSnapshot(db)) }()
 	}
 	factory := cache.NewFactory(factoryOptions(cfg, db, reason, log))
+	ups := &upstreams{}
 	srv, err := server.New(server.Options{
-		Addr: cfg.Listen, Caches: server.FromFactory(factory), Log: log, Web: web.FS(), Version: buildVersion(),
+		Addr: cfg.Listen, Caches: server.FromFactory(factory), Upstream: ups.get,
+		Log: log, Web: web.FS(), Version: buildVersion(),
 	})
 	if err != nil {
 		return err
@@ -97,6 +99,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	})
 	g.Go(func() error { return srv.Run(serving) })
 	for _, r := range replicas {
+		r.connected = ups.connect
 		g.Go(func() error { return r.Run(ctx) })
 	}
 	g.Go(func() error { return reloads.Run(ctx) })
