@@ -35,11 +35,11 @@ func (s *Server) kubeRoutes(r chi.Router) {
 	})
 }
 
-// compressReads leaves alone what may take over the connection.
+// compressReads leaves alone what streams or may take over the connection.
 func (s *Server) compressReads(next http.Handler) http.Handler {
 	compressed := s.compress(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && r.Header.Get("Upgrade") == "" {
+		if r.Method == http.MethodGet && r.Header.Get("Upgrade") == "" && !kubeapi.Streams(r) {
 			compressed.ServeHTTP(w, r)
 			return
 		}

@@ -147,6 +147,11 @@ func (a *API) version(w http.ResponseWriter, r *http.Request, req *request) erro
 		return err
 	}
 	doc, err := a.fetch(r.Context(), documentKey{req.cluster, "/version", typeJSON})
+	if err == nil && !m.yaml {
+		w.Header().Set("Content-Type", typeJSON)
+		_, err = w.Write(doc.body)
+		return cut(err)
+	}
 	if err == nil {
 		return writeBody(w, m, doc.body)
 	}

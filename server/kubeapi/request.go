@@ -103,3 +103,9 @@ func asksWatch(r *http.Request) bool {
 	values := r.URL.Query()["watch"]
 	return len(values) > 0 && values[0] != "false" && values[0] != "0"
 }
+
+// Streams reports whether the answer to r may be a stream, whose parts must
+// leave at once: compression would hold them back.
+func Streams(r *http.Request) bool {
+	return asksWatch(r) || strings.Contains(r.URL.Path, "/watch/") || r.URL.Query().Get("follow") == "true"
+}

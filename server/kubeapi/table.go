@@ -24,6 +24,9 @@ type printer struct {
 	include  metav1.IncludeObjectPolicy
 	selector string // labelSelector of the request
 	headed   bool   // a stream has said its columns
+	// stream: objects are printed as they were, so what they are by now is no
+	// better than how they were printed last.
+	stream bool
 }
 
 func (a *API) newPrinter(r *http.Request, t *target) *printer {
@@ -58,6 +61,9 @@ func (p *printer) check() error {
 func (p *printer) event(ctx context.Context, o *cache.Object, version string) ([]byte, error) {
 	if version == "" {
 		version = o.ResourceVersion()
+	}
+	if err := p.askAt(ctx, o); err != nil {
+		p.api.log.Debug("cannot learn how an object was printed", "gvr", p.spec().Resource.String(), "err", err)
 	}
 	body, err := p.table(ctx, []*cache.Object{o}, listMeta{ResourceVersion: version}, p.headed)
 	p.headed = true
@@ -171,7 +177,7 @@ func (p *printer) print(ctx context.Context, objs []*cache.Object) ([]metav1.Tab
 	now := time.Now()
 	var missing []*cache.Object
 	for i, o := range objs {
-		if !printed[i].shows(o, now) {
+		if !printed[i].shows(o, now) && !(p.stream && printed[i] != nil && printed[i].uid == o.UID()) {
 			missing = append(missing, o)
 		}
 	}
@@ -206,6 +212,20 @@ func (p *printer) ask(ctx context.Context, objs []*cache.Object) error {
 		}
 	}
 	return nil
+}
+
+// askAt has the API server print o as it was at its version: by now it may be
+// another. It is no error that it was not there: the version may be that of its
+// deletion.
+func (p *printer) askAt(ctx context.Context, o *cache.Object) error {
+	_, printed := p.api.rows.get(p.spec().Resource, []*cache.Object{o})
+	if printed[0].shows(o, time.Now()) || p.spec().Aggregated {
+		return nil
+	}
+	return p.askFor(ctx, p.resourcePath(o.Namespace())+"?"+url.Values{
+		"includeObject": {"Metadata"}, "fieldSelector": {"metadata.name=" + o.Name()},
+		"resourceVersion": {o.ResourceVersion()}, "resourceVersionMatch": {string(metav1.ResourceVersionMatchExact)},
+	}.Encode())
 }
 
 func (p *printer) objectURI(o *cache.Object) string {

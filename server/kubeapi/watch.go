@@ -12,8 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 
-	"github.com/klauspost/compress/gzhttp"
-
 	"github.com/informerd/informerd/cache"
 )
 
@@ -73,7 +71,7 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 	}
 	if m.as == asTable {
 		s.printer = a.newPrinter(r, t)
-		s.printer.version = m.version
+		s.printer.version, s.printer.stream = m.version, true
 		if err := s.printer.check(); err != nil {
 			return err
 		}
@@ -85,7 +83,6 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 	h := w.Header()
 	a.Freshness(h, t.status, t.store.Version())
 	h.Set("Content-Type", typeJSON)
-	h.Set(gzhttp.HeaderNoCompression, "true") // each event must leave at once
 	w.WriteHeader(http.StatusOK)
 	s.out, s.control = bufio.NewWriterSize(w, watchBuffer), http.NewResponseController(w)
 	if began != nil {

@@ -446,3 +446,11 @@ func decode(data []byte, v any) error {
 	}
 	return nil
 }
+
+// ForgetSnapshot deletes its snapshot file, while it does not run.
+func (i *Informerd) ForgetSnapshot(tb testing.TB) {
+	tb.Helper()
+	if err := os.Remove(i.opts.Snapshot); err != nil {
+		tb.Fatal(err)
+	}
+}
