@@ -1,20 +1,13 @@
 package kubeapi
 
 import (
-	"context"
-	"errors"
 	"net/http"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
 )
-
-// versionWait is how long a request waits for its resourceVersion, as at the
-// API server.
-const versionWait = 3 * time.Second
 
 // get answers with one object.
 func (a *API) get(w http.ResponseWriter, r *http.Request, t *target) error {
@@ -46,27 +39,4 @@ func (a *API) get(w http.ResponseWriter, r *http.Request, t *target) error {
 		return err
 	}
 	return writeBody(w, m, body)
-}
-
-// reach waits until the copy is as new as a request for version demands: ""
-// leaves it to the mode of reading, "0" demands nothing.
-func (a *API) reach(r *http.Request, t *target, version string) error {
-	if version == "" {
-		return a.reachMode(r, t)
-	}
-	return waitVersion(r.Context(), t.store, version)
-}
-
-// waitVersion waits until store has reached version, but not for long.
-func waitVersion(ctx context.Context, store *cache.Store, version string) error {
-	waiting, cancel := context.WithTimeout(ctx, versionWait)
-	defer cancel()
-	err := store.WaitVersion(waiting, version)
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return ctx.Err()
-	}
-	if errors.Is(err, cache.ErrTooNew) {
-		return errTooNew(version, store.Version())
-	}
-	return err
 }

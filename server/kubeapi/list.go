@@ -99,7 +99,10 @@ func (a *API) page(r *http.Request, t *target, opts *internalversion.ListOptions
 		return t.store.Page(ctx, q, int(opts.Limit), "")
 	}
 	page, err := t.store.PageAt(ctx, q, int(opts.Limit), version)
-	if errors.Is(err, cache.ErrExpired) {
+	switch {
+	case errors.Is(err, cache.ErrTooNew): // it was reached, and nothing has happened since before it
+		return t.store.Page(ctx, q, int(opts.Limit), "")
+	case errors.Is(err, cache.ErrExpired):
 		return nil, apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 	}
 	return page, err

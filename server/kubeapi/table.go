@@ -258,18 +258,6 @@ func (p *printer) listURI(objs []*cache.Object) string {
 	return p.resourcePath(namespace) + "?" + q.Encode()
 }
 
-func (p *printer) resourcePath(namespace string) string {
-	gvr := p.spec().GVR
-	path := "/api/" + gvr.Version
-	if gvr.Group != "" {
-		path = "/apis/" + gvr.Group + "/" + gvr.Version
-	}
-	if namespace != "" {
-		path += "/namespaces/" + url.PathEscape(namespace)
-	}
-	return path + "/" + gvr.Resource
-}
-
 // askFor enters the table at uri into the rows.
 func (p *printer) askFor(ctx context.Context, uri string) error {
 	body, err := p.api.askTable(ctx, p.cluster, uri)

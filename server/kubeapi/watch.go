@@ -61,7 +61,7 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 	s.deadline, _ = ctx.Deadline()
 	s.schedule(time.Now())
 	if opts.ResourceVersion == "" {
-		if err := a.reachMode(r, t); err != nil {
+		if err := a.reach(r, t, ""); err != nil {
 			return err
 		}
 	}
@@ -117,7 +117,7 @@ func (s *stream) begin(ctx context.Context) error {
 	anywhere := version == "" || version == "0"
 	if initial != nil && *initial || initial == nil && anywhere {
 		if initial != nil {
-			if err := waitVersion(ctx, s.store, version); err != nil {
+			if err := s.api.reachVersion(ctx, s.target, version); err != nil {
 				return err
 			}
 		}
