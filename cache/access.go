@@ -44,6 +44,13 @@ func (i *Informer) allowed(ctx context.Context) ([]string, error) {
 			out = append(out, ns)
 		}
 	}
+	if len(out) > 0 {
+		// Had the rights come while the questions were asked, only some of the
+		// namespaces would be among the answers.
+		if all, err := i.may(ctx, ""); err != nil || all {
+			return []string{""}, err
+		}
+	}
 	return out, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -53,6 +56,9 @@ type cluster struct {
 	retry retry
 	log   *slog.Logger
 
+	// expected is the identity that a snapshot was made under, "" for none.
+	expected string
+
 	// identified is closed once the cluster told who it is.
 	identified chan struct{}
 	// connected wakes run when a configuration arrives.
@@ -68,18 +74,25 @@ type cluster struct {
 	err     error
 	since   time.Time
 	reached bool
+	// history ends, and another begins, when an object proves that the server
+	// was rolled back: that concerns the copies of all resources.
+	history context.Context
+	rewrite context.CancelCauseFunc
 }
 
-func newCluster(name string, retry retry, log *slog.Logger) *cluster {
-	return &cluster{
+func newCluster(name, expected string, retry retry, log *slog.Logger) *cluster {
+	c := &cluster{
 		name:       name,
 		retry:      retry,
+		expected:   expected,
 		log:        log.With("cluster", name),
 		identified: make(chan struct{}),
 		connected:  make(chan struct{}, 1),
 		err:        errors.New("not connected yet"),
 		since:      time.Now(),
 	}
+	c.history, c.rewrite = context.WithCancelCause(context.Background())
+	return c
 }
 
 // connect sets how the cluster is reached. A later call replaces the clients of
@@ -156,10 +169,11 @@ func (c *cluster) run(ctx context.Context) {
 	case <-c.connected:
 	}
 	backoff := c.retry.backoff()
+	began := time.Now()
 	for ctx.Err() == nil {
 		uid, version, err := c.identity(ctx)
 		c.report(err)
-		if err == nil {
+		if err == nil && !c.premature(uid, began) {
 			c.mu.Lock()
 			c.uid, c.version = uid, version
 			c.mu.Unlock()
@@ -173,6 +187,14 @@ func (c *cluster) run(ctx context.Context) {
 		case <-time.After(backoff.Step()):
 		}
 	}
+}
+
+// premature reports whether an identity by address is not to be believed yet. An
+// API server that has just started refuses everybody but its administrators;
+// a snapshot made under a UID would then be taken for another cluster's.
+func (c *cluster) premature(uid string, began time.Time) bool {
+	return isAddressIdentity(uid) && c.expected != "" && !isAddressIdentity(c.expected) &&
+		time.Since(began) < patience*c.retry.last
 }
 
 // identity asks for the UID of the kube-system namespace and the server's
@@ -210,14 +232,40 @@ func addressIdentity(rc *rest.Config) string {
 	sum := sha256.New()
 	sum.Write([]byte(rc.Host + "\n" + rc.CAFile + "\n"))
 	sum.Write(rc.CAData)
-	return "address:" + hex.EncodeToString(sum.Sum(nil)[:16])
+	return addressPrefix + hex.EncodeToString(sum.Sum(nil)[:16])
 }
+
+const addressPrefix = "address:"
+
+func isAddressIdentity(uid string) bool { return strings.HasPrefix(uid, addressPrefix) }
 
 // errOtherHistory means that a saved resourceVersion belongs to another history
 // than the server's: another cluster behind the same address, or etcd restored
 // from a backup. Resuming from it would be accepted in silence and show stale
 // objects for ever (client-go-facts: a watch from the future delivers nothing).
 var errOtherHistory = errors.New("the server's history is not the one the copy was made from")
+
+// errRewritten is an errOtherHistory that is proven for the whole cluster.
+var errRewritten = fmt.Errorf("%w: it was rolled back", errOtherHistory)
+
+// presentHistory is what a source belongs to; it ends with errRewritten.
+func (c *cluster) presentHistory() context.Context {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.history
+}
+
+// rewritten ends history, once: a rolled back server may have any resource's
+// resourceVersion in its past by now, so that each would find it out too late.
+func (c *cluster) rewritten(history context.Context, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.history != history {
+		return
+	}
+	c.rewrite(err)
+	c.history, c.rewrite = context.WithCancelCause(context.Background())
+}
 
 // sameHistory checks that the cluster is still the one identified before and
 // that it has reached version. It asks for one small object, never a list.
@@ -231,7 +279,7 @@ func (c *cluster) sameHistory(ctx context.Context, version string) error {
 	if uid == addressIdentity(rc) {
 		return nil // this user may not ask; the newest object is still compared
 	}
-	ns, err := c.metadata().Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{ResourceVersion: version})
+	ns, err := c.systemNamespace(ctx, version)
 	switch {
 	case err == nil && string(ns.UID) != uid:
 		return fmt.Errorf("%w: kube-system has UID %s, not %s", errOtherHistory, ns.UID, uid)
@@ -244,6 +292,38 @@ func (c *cluster) sameHistory(ctx context.Context, version string) error {
 	default:
 		return fmt.Errorf("check the server's history: %w", err)
 	}
+}
+
+// systemNamespace asks once: a resourceVersion that the server has not reached
+// is 504 with Retry-After, which client-go would repeat for the better part of a
+// minute.
+func (c *cluster) systemNamespace(ctx context.Context, version string) (*metav1.PartialObjectMetadata, error) {
+	c.mu.RLock()
+	rc, client := rest.CopyConfig(c.config.REST), c.http
+	c.mu.RUnlock()
+	rc.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	core, err := rest.UnversionedRESTClientForConfigAndClient(rc, client)
+	if err != nil {
+		return nil, fmt.Errorf("make REST client: %w", err)
+	}
+	result := core.Get().AbsPath("/api/v1/namespaces", metav1.NamespaceSystem).Param("resourceVersion", version).
+		SetHeader("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json").
+		MaxRetries(0).Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return nil, err
+	}
+	ns := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(raw, ns); err != nil {
+		return nil, fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err)
+	}
+	if ns.Name != metav1.NamespaceSystem || ns.UID == "" {
+		return nil, fmt.Errorf("read namespace %s: the answer is something else", metav1.NamespaceSystem)
+	}
+	return ns, nil
 }
 
 // report notes whether the API server answered. An answer that refuses is one,

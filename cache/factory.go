@@ -54,6 +54,8 @@ type Factory struct {
 	log     *slog.Logger
 	syncs   chan struct{} // semaphore over syncs and relists
 	loads   chan struct{} // semaphore over snapshots being read
+	// expected is the identity of each cluster that its snapshots know.
+	expected map[string]string
 
 	ctx    context.Context // of all informers; ended by Run
 	cancel context.CancelFunc
@@ -96,7 +98,24 @@ func NewFactory(options Options) *Factory {
 		names:     map[string]nameIndex{},
 	}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.expected = expectedIdentities(options)
 	return f
+}
+
+// expectedIdentities are those the snapshots of each cluster were made under.
+func expectedIdentities(options Options) map[string]string {
+	expected := map[string]string{}
+	if options.Snapshots == nil {
+		return expected
+	}
+	saved, err := options.Snapshots.Saved()
+	if err != nil {
+		options.Log.Warn("cannot read which clusters the snapshot holds", "err", err)
+	}
+	for _, s := range saved {
+		expected[s.Spec.Cluster] = s.ClusterUID
+	}
+	return expected
 }
 
 // Run saves snapshots until ctx ends, then stops all informers, saves what is
@@ -156,7 +175,7 @@ func (f *Factory) cluster(name string) (*cluster, error) {
 	if f.stopped {
 		return nil, errFactoryStopped
 	}
-	c := newCluster(name, f.options.retry, f.log)
+	c := newCluster(name, f.expected[name], f.options.retry, f.log)
 	f.clusters[name] = c
 	f.running.Go(func() { c.run(f.ctx) })
 	return c, nil

@@ -61,8 +61,11 @@ type snapshotState struct {
 }
 
 const (
-	// forbiddenRetry is how often a refused resource is tried again.
+	// forbiddenRetry is how often a refused resource is tried again in the end.
+	// It begins sooner: an API server that has just started refuses everybody
+	// but its administrators until it has read its roles.
 	forbiddenRetry = 5 * time.Minute
+	forbiddenFirst = 2 * time.Second
 	// maxNamespaceSources bounds the watches one resource is split into; beyond
 	// it, one watch of everything filtered here is cheaper for everybody.
 	maxNamespaceSources = 16
@@ -240,9 +243,13 @@ func (i *Informer) newSource(store *Store, spec Spec, namespace string) *source 
 // keep runs a source again and again. A refused namespace is retried slowly and
 // leaves the others alone; a refused cluster is the caller's business.
 func (i *Informer) keep(ctx context.Context, s *source) error {
-	backoff := s.retry.backoff()
+	backoff, refused := s.retry.backoff(), refusedBackoff()
 	for ctx.Err() == nil {
+		began := time.Now()
 		err := s.run(ctx)
+		if time.Since(began) > forbiddenRetry {
+			refused = refusedBackoff()
+		}
 		switch {
 		case err == nil:
 		case errors.Is(err, errOtherHistory):
@@ -252,7 +259,7 @@ func (i *Informer) keep(ctx context.Context, s *source) error {
 			if s.namespace == "" {
 				return err
 			}
-			sleep(ctx, wait.Jitter(forbiddenRetry, 0.2))
+			sleep(ctx, refused.Step())
 		default:
 			s.update(func(h *health) { h.current, h.err = false, err })
 			sleep(ctx, backoff.Step())
@@ -282,6 +289,7 @@ func (i *Informer) successor(s *source) *source {
 // watchAllowed watches the namespaces that may be read where the cluster may
 // not, until the rights change.
 func (i *Informer) watchAllowed(ctx context.Context, cause error) error {
+	refused := refusedBackoff()
 	for ctx.Err() == nil {
 		allowed, err := i.allowed(ctx)
 		if err != nil {
@@ -292,7 +300,7 @@ func (i *Informer) watchAllowed(ctx context.Context, cause error) error {
 		}
 		if len(allowed) == 0 {
 			i.fail(cause)
-			sleep(ctx, wait.Jitter(forbiddenRetry, 0.2))
+			sleep(ctx, refused.Step())
 			continue
 		}
 		i.log.Debug("watching only the namespaces that may be read", "namespaces", allowed)
@@ -310,7 +318,8 @@ func (i *Informer) watchUntilRightsChange(ctx context.Context, namespaces []stri
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	asking.Go(func() {
-		for sleep(ctx, wait.Jitter(forbiddenRetry, 0.2)) {
+		refused := refusedBackoff()
+		for sleep(ctx, refused.Step()) {
 			if now, err := i.allowed(ctx); err == nil && !slices.Equal(now, namespaces) {
 				cancel()
 			}
@@ -318,6 +327,10 @@ func (i *Informer) watchUntilRightsChange(ctx context.Context, namespaces []stri
 	})
 	defer cancel()
 	return i.watch(ctx, namespaces)
+}
+
+func refusedBackoff() wait.Backoff {
+	return wait.Backoff{Duration: forbiddenFirst, Factor: 2.5, Jitter: 0.2, Steps: 8, Cap: forbiddenRetry}
 }
 
 // fail notes why there is no source running.

@@ -423,6 +423,38 @@ func TestSnapshotOfAnotherHistory(t *testing.T) {
 	}
 }
 
+// TestIdentityRefusedAtFirst: an API server that refuses everybody while it
+// starts is not taken for another cluster.
+func TestIdentityRefusedAtFirst(t *testing.T) {
+	api, db := newFakeAPI(t), newMemory()
+	churn(api, rand.New(rand.NewPCG(19, 20)), 50)
+	first := startRig(t, api, Options{Snapshots: db})
+	first.becomes(t, Live)
+	if err := first.stop(); err != nil {
+		t.Fatal(err)
+	}
+	refusals := 3
+	api.set(func(f *fakeAPI) {
+		f.requests = nil
+		f.fault = func(w http.ResponseWriter, _ *http.Request, verb string) bool {
+			f.mu.Lock()
+			refusals--
+			refused := refusals >= 0
+			f.mu.Unlock()
+			if refused {
+				status(w, http.StatusForbidden, "Forbidden")
+			}
+			return refused
+		}
+	})
+	second := startRig(t, api, Options{Snapshots: db})
+	second.becomes(t, Live)
+	second.equal(t)
+	if s := second.pods().Status(); s.SnapshotDrops != 0 || api.count("watchlist") != 0 {
+		t.Errorf("drops %d (%s), streaming lists %d; want none", s.SnapshotDrops, s.SnapshotReason, api.count("watchlist"))
+	}
+}
+
 func TestScopeChangeStartsCold(t *testing.T) {
 	api, db := newFakeAPI(t), newMemory()
 	api.put(Key{"team-a", "p"}, "v1")

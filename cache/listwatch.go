@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"time"
 
 	"github.com/informerd/informerd/cache/rawjson"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -156,10 +157,32 @@ func (s *source) undecoded(err error) {
 	s.log.Error("object refused, it is missing from the copy", "err", err)
 }
 
+// refused reports whether a 403 is to be believed. An API server that has just
+// started refuses everybody but its administrators until it has read its roles:
+// a source that has data waits that out rather than give the data up.
+func (s *source) refused() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.health.synced {
+		return true
+	}
+	if s.health.refused.IsZero() {
+		s.health.refused = time.Now()
+	}
+	return time.Since(s.health.refused) > patience*s.retry.last
+}
+
+// accepted notes that a request was not refused.
+func (s *source) accepted() {
+	s.mu.Lock()
+	s.health.refused = time.Time{}
+	s.mu.Unlock()
+}
+
 // note records why the source is not up, and ends it when that is for good.
 func (s *source) note(err error) {
 	s.cluster.report(err)
-	if apierrors.IsForbidden(err) {
+	if apierrors.IsForbidden(err) && s.refused() {
 		s.end(fmt.Errorf("%w: %w", errForbidden, err))
 	}
 	permanent := apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)

@@ -37,13 +37,17 @@ func indexNames(informers []*Informer) nameIndex {
 // Lookup finds a resource by the names kubectl accepts: pods, deployments.apps,
 // deployments.v1.apps, the singular, short names and the kind, in any case. The
 // cluster may be left out when there is only one. An unwatched resource is
-// returned together with ErrNotWatched.
+// returned together with ErrNotWatched. While nothing is known of the cluster no
+// resource is unknown either: that is ErrNotSynced.
 func (f *Factory) Lookup(cluster, name string) (*Informer, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	cluster, err := f.clusterNameLocked(cluster)
 	if err != nil {
 		return nil, err
+	}
+	if _, known := f.names[cluster]; !known {
+		return nil, fmt.Errorf("%w: nothing is known of the cluster yet", ErrNotSynced)
 	}
 	found, err := f.names[cluster].find(name)
 	if err != nil {
@@ -69,7 +73,7 @@ func (f *Factory) clusterNameLocked(name string) (string, error) {
 	case len(names) == 1:
 		return names[0], nil
 	case len(names) == 0:
-		return "", fmt.Errorf("%w: no cluster is configured", ErrUnknownResource)
+		return "", fmt.Errorf("%w: no cluster is known yet", ErrNotSynced)
 	default:
 		return "", invalidf("cluster", "there are several, name one of: %s", strings.Join(names, ", "))
 	}

@@ -281,6 +281,7 @@ func (w *resumeWatch) reopen(backoff *reopenBackoff) apiwatch.Interface {
 		if err == nil {
 			w.src.count.restarts.Add(1)
 			w.src.cluster.report(nil)
+			w.src.accepted()
 			return stream
 		}
 		if w.ctx.Err() != nil {

@@ -69,12 +69,17 @@ type health struct {
 	relisting bool
 	forbidden bool      // the API server refuses list or watch
 	permanent bool      // the last error is none that passes by itself
+	refused   time.Time // of the first 403 in a row
 	contact   time.Time // last sign that the copy was current
 	err       error     // why it is not
 }
 
 // errForbidden ends a source: the API server refuses list or watch.
 var errForbidden = errors.New("forbidden")
+
+// patience, in longest pauses between two attempts, is how long a source that
+// has data does not believe that it is refused.
+const patience = 2
 
 func (s *source) get() health {
 	s.mu.Lock()
@@ -95,6 +100,16 @@ func (s *source) run(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	s.end = end
+	history := s.cluster.presentHistory()
+	defer context.AfterFunc(history, func() { end(context.Cause(history)) })()
+	err := s.reflect(ctx)
+	if errors.Is(err, errRewritten) {
+		s.cluster.rewritten(history, err)
+	}
+	return err
+}
+
+func (s *source) reflect(ctx context.Context) error {
 	client, restClient, err := s.cluster.rawClient(s.decode)
 	if err != nil {
 		return err
@@ -145,8 +160,8 @@ func (s *source) checkHistory(ctx context.Context) error {
 }
 
 // sameHistory compares the cluster's identity and the newest object held with
-// the server's: a server that holds that object in an older version was rolled
-// back, even if it has since passed our resourceVersion.
+// the server's: a server that holds that object otherwise, and not in a newer
+// version, was rolled back, even if it has since passed our resourceVersion.
 func (s *source) sameHistory(ctx context.Context, version string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -160,12 +175,16 @@ func (s *source) sameHistory(ctx context.Context, version string) error {
 	meta, err := s.cluster.metadata().Resource(s.spec.GVR).Namespace(newest.Namespace()).Get(ctx, newest.Name(), metav1.GetOptions{})
 	switch {
 	case err == nil:
-		if older(meta.ResourceVersion, newest.ResourceVersion()) {
-			return fmt.Errorf("%w: %s has resourceVersion %s there and %s here", errOtherHistory, newest.Key(), meta.ResourceVersion, newest.ResourceVersion())
+		// Everything up to version is held: what is no newer must be the same.
+		same := string(meta.UID) == newest.UID() && meta.ResourceVersion == newest.ResourceVersion()
+		if !same && !newer(meta.ResourceVersion, version) {
+			return fmt.Errorf("%w: at %s, %s has resourceVersion %s there and %s here", errRewritten, version, newest.Key(), meta.ResourceVersion, newest.ResourceVersion())
 		}
 		return nil
 	case apierrors.IsNotFound(err):
 		return nil // deleted since
+	case apierrors.IsForbidden(err) && !s.refused():
+		return fmt.Errorf("check the newest object: %w", err)
 	case apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err):
 		// Whoever may list but not get cannot have the snapshot checked, and
 		// one that cannot be checked is not resumed.
@@ -223,6 +242,7 @@ func (s sink) Replace(items []any, version string) error {
 	s.update(func(h *health) {
 		h.synced, h.proven, h.current = true, true, true
 		h.relisting, h.forbidden, h.permanent = false, false, false
+		h.refused = time.Time{}
 		h.contact, h.err = now, nil
 	})
 	return nil

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -323,8 +321,9 @@ func patchConfigMap(tb testing.TB, c *harness.Cluster, namespace, name string, c
 
 func deleteConfigMap(tb testing.TB, c *harness.Cluster, namespace, name string) {
 	tb.Helper()
-	if err := c.Dynamic.Resource(configMaps).Namespace(namespace).Delete(tb.Context(), name, metav1.DeleteOptions{}); err != nil {
-		tb.Fatal(err)
+	// Cleanups have no context of their test any more.
+	if err := c.Dynamic.Resource(configMaps).Namespace(namespace).Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+		tb.Error(err)
 	}
 }
 
@@ -345,5 +344,3 @@ func selected(tb testing.TB, c *harness.Cluster, gvr schema.GroupVersionResource
 		return all, nil
 	}
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,6 +88,11 @@ func smallCluster(tb testing.TB) *harness.Cluster {
 	}
 	return c
 }
+
+var names atomic.Int64
+
+// fresh is a number for names that nothing else in the clusters has.
+func fresh() int { return os.Getpid()*1000 + int(names.Add(1)) }
 
 // syncTime is how long informerd may take to have everything live. It is no
 // bar: machines that run tests may be slow.

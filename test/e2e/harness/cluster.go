@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -54,7 +55,6 @@ type clusterInfo struct {
 	Components  []struct {
 		Name  string `json:"name"`
 		State string `json:"state"`
-		PID   int    `json:"pid"`
 	} `json:"components"`
 }
 
@@ -170,18 +170,17 @@ func (c *Cluster) Ctl(tb testing.TB, action string, components ...string) {
 	}
 }
 
-// ServerPID is the process of the API server.
-func (c *Cluster) ServerPID(tb testing.TB) int {
+// Up starts those of the components that do not run.
+func (c *Cluster) Up(tb testing.TB, components ...string) {
 	tb.Helper()
 	if err := c.readInfo(); err != nil {
 		tb.Fatal(err)
 	}
 	for _, component := range c.info.Components {
-		if component.Name == "kube-apiserver" {
-			return component.PID
+		if slices.Contains(components, component.Name) && component.State != "ready" {
+			c.Ctl(tb, "start", component.Name)
 		}
 	}
-	return 0
 }
 
 // Request is one line of the audit log.

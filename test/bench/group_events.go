@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// eventRate is how many changes are made a second.
+const eventRate = 500
+
+// events measures how long after a bare watch on the API server a change is seen
+// on informerd's watch and in its answers. A second bare watch shows how much of
+// that is the machine.
+func (b *bench) events(ctx context.Context) (rows []Row, err error) {
+	i, err := b.startInformerd(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	defer i.kill()
+	if _, err := i.waitLive(ctx, b.data.Pods); err != nil {
+		return nil, err
+	}
+	w, err := startPeer(ctx, "writer", b.cluster.info.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		w.kill()
+		if rerr := removeEventPods(context.WithoutCancel(ctx), b.cluster); err == nil {
+			err = rerr
+		}
+	}()
+	if _, err := i.waitLive(ctx, b.data.Pods+w.first.Objects); err != nil {
+		return nil, err
+	}
+	var all delays
+	for round := range b.rounds {
+		logf("events, round %d of %d", round+1, b.rounds)
+		if err := b.cluster.settle(ctx); err != nil {
+			return nil, err
+		}
+		d, err := b.eventRound(ctx, i, w)
+		if errors.Is(err, errWatchEnded) {
+			logf("once more: %v", err)
+			d, err = b.eventRound(ctx, i, w)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all.add(d)
+	}
+	if err := w.stop(); err != nil {
+		return nil, err
+	}
+	return all.rows(), i.stop()
+}
+
+// eventRound changes pods for a while and looks at them in all ways at once.
+func (b *bench) eventRound(ctx context.Context, i *informerd, w *peerProcess) (delays, error) {
+	pods, err := b.cluster.client.CoreV1().Pods(eventNamespace).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return delays{}, err
+	}
+	status, err := i.status(ctx)
+	if err != nil {
+		return delays{}, err
+	}
+	server := fmt.Sprintf("%s/api/v1/namespaces/%s/pods?watch=true&resourceVersion=%s", b.cluster.info.Server, eventNamespace, url.QueryEscape(pods.ResourceVersion))
+	ours := fmt.Sprintf("%s/v1/resources/pods/objects?watch=true&namespace=%s&resourceVersion=%s", i.url, eventNamespace, url.QueryEscape(status.ResourceVersion))
+
+	v := &visits{informerd: i}
+	streaming := *i.http
+	streaming.Timeout = 0
+	bare, err := follow(ctx, b.cluster.http, server, func(n int, at time.Time, line []byte) { v.visit(ctx, n, at, line) })
+	if err != nil {
+		return delays{}, err
+	}
+	defer bare.stop()
+	second, err := follow(ctx, b.cluster.http, server, nil)
+	if err != nil {
+		return delays{}, err
+	}
+	defer second.stop()
+	watch, err := follow(ctx, &streaming, ours, nil)
+	if err != nil {
+		return delays{}, err
+	}
+	defer watch.stop()
+
+	written, err := w.order("write", fmt.Sprint(eventRate), b.duration.String())
+	if err != nil {
+		return delays{}, err
+	}
+	for name, f := range map[string]*follower{"a bare watch": bare, "a second bare watch": second, "informerd's watch": watch} {
+		if err := f.await(ctx, written.Requests); err != nil {
+			return delays{}, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	seen, err := v.wait()
+	if err != nil {
+		return delays{}, err
+	}
+	return delays{
+		watch: behind(watch, bare), second: behind(second, bare), query: seen,
+		rate: []float64{float64(written.Requests) / written.Seconds},
+	}, nil
+}
+
+// errWatchEnded is how the API server treats a watch that does not keep up, on a
+// machine with too much else to do.
+var errWatchEnded = errors.New("the watch ended before its time")
+
+// await waits until n changes have arrived.
+func (f *follower) await(ctx context.Context, n int) error {
+	deadline := time.After(30 * time.Second)
+	for f.count() < n {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-f.ended:
+			return fmt.Errorf("%w, after %d of %d changes: %w", errWatchEnded, f.count(), n, cmp.Or(f.err, io.EOF))
+		case <-deadline:
+			return fmt.Errorf("it showed %d of %d changes", f.count(), n)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// behind is how many seconds later a saw each change than b, less than 0 if it
+// was earlier.
+func behind(a, b *follower) []float64 {
+	a.stop()
+	b.stop()
+	var all []float64
+	for n, at := range a.arrived {
+		all = append(all, at.Sub(b.arrived[n]).Seconds())
+	}
+	return all
+}
+
+// visitEvery is how many changes there are for each that is asked for.
+const visitEvery = 10
+
+// visits ask informerd for changed pods the moment a bare watch has shown them.
+type visits struct {
+	informerd *informerd
+	running   sync.WaitGroup
+
+	mu   sync.Mutex // guards all below
+	took []float64
+	err  error
+}
+
+// visit asks for the pod of an event at its version or a later one: informerd
+// answers as soon as it has that.
+func (v *visits) visit(ctx context.Context, n int, at time.Time, line []byte) {
+	if n%visitEvery != 0 {
+		return
+	}
+	var event struct {
+		Object struct {
+			Metadata struct{ Name, ResourceVersion string }
+		}
+	}
+	line = bytes.Clone(line)
+	v.running.Go(func() {
+		err := json.Unmarshal(line, &event)
+		if err == nil {
+			path := fmt.Sprintf("/v1/resources/pods/objects/%s/%s?resourceVersion=%s&timeout=10s", eventNamespace,
+				event.Object.Metadata.Name, url.QueryEscape(event.Object.Metadata.ResourceVersion))
+			_, err = fetch(ctx, v.informerd.http, nil, v.informerd.url+path)
+		}
+		took := time.Since(at).Seconds()
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.took = append(v.took, took); v.err == nil {
+			v.err = err
+		}
+	})
+}
+
+func (v *visits) wait() ([]float64, error) {
+	v.running.Wait()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.took, v.err
+}
+
+// delays are seconds after the bare watch, of all changes.
+type delays struct {
+	watch, second, query []float64
+	rate                 []float64 // changes a second
+}
+
+func (d *delays) add(o delays) {
+	d.watch = append(d.watch, o.watch...)
+	d.second = append(d.second, o.second...)
+	d.query = append(d.query, o.query...)
+	d.rate = append(d.rate, o.rate...)
+}
+
+func (d *delays) rows() []Row {
+	p99 := func(name string, delays []float64) Figure { return newFigure(name, []float64{quantile(delays, 0.99)}) }
+	p50 := func(name string, delays []float64) Figure { return newFigure(name, []float64{median(delays)}) }
+	rate := median(d.rate)
+	at := fmt.Sprintf(" at %.0f events/s", rate)
+	void := ""
+	if rate < 0.95*eventRate {
+		void = fmt.Sprintf("the API server took %.0f of %d changes a second", rate, eventRate)
+	}
+	const second = "a second bare watch"
+	rows := []Row{
+		{What: "event on a watch after a bare watch, p99" + at, Unit: unitSeconds, Ours: p99("informerd", d.watch), Peer: p99(second, d.second), Bar: atMost(0.005)},
+		{What: "event in an answer after a bare watch, p99" + at, Unit: unitSeconds, Ours: p99("informerd", d.query), Bar: atMost(0.005)},
+		{What: "event on a watch after a bare watch, median" + at, Unit: unitSeconds, Ours: p50("informerd", d.watch), Peer: p50(second, d.second), Bar: noBar},
+		{What: "event in an answer after a bare watch, median" + at, Unit: unitSeconds, Ours: p50("informerd", d.query), Bar: noBar},
+	}
+	for i := range rows {
+		rows[i].Void = void
+	}
+	return rows
+}

@@ -1,0 +1,134 @@
+// Command bench measures informerd beside its peers: client-go's informers and
+// the API server itself, on one machine, one cluster and the same data. Each
+// subject runs in a process of its own, one at a time, and is measured from
+// outside in the same way. It prints a table of figures, ratios and bars; see
+// docs/performance.md.
+//
+//	go run ./test/bench --pods 20000
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(os.Args) > 1 && os.Args[1] == peerCommand {
+		os.Exit(runPeer(ctx, os.Args[2:], os.Stdin, os.Stdout))
+	}
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return
+		}
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags.
+type options struct {
+	pods       int
+	rounds     int
+	groups     []string
+	dir        string
+	json       string
+	base       string
+	strict     bool
+	duration   time.Duration
+	informerd  string
+	devcluster string
+}
+
+func parseFlags(args []string) (options, error) {
+	var o options
+	var rows string
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.IntVar(&o.pods, "pods", 20000, "how many `pods` the cluster holds")
+	f.IntVar(&o.rounds, "rounds", 3, "how often each subject is measured; the table has medians")
+	f.StringVar(&rows, "rows", strings.Join(groupNames(), ","), "`groups` of rows to measure")
+	f.StringVar(&o.dir, "dir", "", "directory of the cluster, kept for the next run; one that runs there is used and left running (default data/bench-PODS)")
+	f.StringVar(&o.json, "json", filepath.Join("test", "results", "bench.json"), "`file` for the figures; empty: none")
+	f.StringVar(&o.base, "base", "", "`file` of figures of a run with fewer pods: adds rows that show the growth since")
+	f.BoolVar(&o.strict, "strict", false, "exit with 1 if a bar is not held")
+	f.DurationVar(&o.duration, "duration", 5*time.Second, "how long each measurement of queries and events takes")
+	f.StringVar(&o.informerd, "informerd", filepath.Join("bin", "informerd"), "the informerd `binary` to measure")
+	f.StringVar(&o.devcluster, "devcluster", filepath.Join("bin", "devcluster"), "the devcluster `binary`")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	if o.pods < 1 || o.rounds < 1 || o.duration < time.Second {
+		return o, errors.New("--pods and --rounds must be at least 1, --duration at least 1s")
+	}
+	if o.dir == "" {
+		o.dir = filepath.Join("data", fmt.Sprintf("bench-%d", o.pods))
+	}
+	var err error
+	o.groups, err = parseGroups(rows)
+	return o, err
+}
+
+func parseGroups(rows string) ([]string, error) {
+	groups := strings.Split(rows, ",")
+	for _, g := range groups {
+		if !slices.Contains(groupNames(), g) {
+			return nil, fmt.Errorf("--rows: there is no group %q: known are %s", g, strings.Join(groupNames(), ", "))
+		}
+	}
+	return groups, nil
+}
+
+// run measures all that is asked for and prints the table.
+func run(ctx context.Context, args []string, out io.Writer) error {
+	o, err := parseFlags(args)
+	if err != nil {
+		return err
+	}
+	for _, program := range []string{o.informerd, o.devcluster} {
+		if _, err := os.Stat(program); err != nil {
+			return fmt.Errorf("%w: run make build devcluster", err)
+		}
+	}
+	var base *report
+	if o.base != "" {
+		if base, err = readReport(o.base); err != nil {
+			return err
+		}
+	}
+	b, err := newBench(ctx, o)
+	if err != nil {
+		return err
+	}
+	rows, err := b.measure(ctx)
+	if err := errors.Join(err, b.close()); err != nil {
+		return err
+	}
+	if base != nil {
+		rows = append(rows, growth(base, rows, b.data.Pods)...)
+	}
+	r := newReport(o, b.data, rows)
+	r.print(out)
+	if o.json != "" {
+		if err := r.save(o.json); err != nil {
+			return err
+		}
+	}
+	if missed := r.missed(); o.strict && missed > 0 {
+		return fmt.Errorf("%d bars are not held", missed)
+	}
+	return nil
+}
