@@ -307,7 +307,7 @@ func (s *stream) schedule(now time.Time) {
 	next, last := now.Add(bookmarkInterval), s.deadline.Add(-bookmarkBefore)
 	switch {
 	case !now.Before(last):
-		next = s.deadline
+		next = s.deadline.Add(bookmarkInterval) // never
 	case next.After(last):
 		next = last
 	}
