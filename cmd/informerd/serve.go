@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"github.com/informerd/informerd/cmd/informerd/plan"
 	"github.com/informerd/informerd/persist"
 	"github.com/informerd/informerd/server"
+	"github.com/informerd/informerd/server/kubeapi"
 	"github.com/informerd/informerd/web"
 )
 
@@ -66,9 +68,12 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	}
 	factory := cache.NewFactory(factoryOptions(cfg, db, reason, log))
 	ups := &upstreams{}
+	var modes atomic.Value // kubeapi.Modes
+	modes.Store(cfg.Kubernetes)
 	srv, err := server.New(server.Options{
 		Addr: cfg.Listen, Caches: server.FromFactory(factory), Upstream: ups.get,
-		Log: log, Web: web.FS(), Version: buildVersion(),
+		Modes: func() kubeapi.Modes { return modes.Load().(kubeapi.Modes) },
+		Log:   log, Web: web.FS(), Version: buildVersion(),
 	})
 	if err != nil {
 		return err
@@ -80,6 +85,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	reloads := &reloader{settings: s, log: log, running: cfg}
 	reloads.apply = func(next *config.Config) {
 		level.Set(logLevel(next.Log))
+		modes.Store(next.Kubernetes)
 		for _, r := range replicas {
 			r.setRules(next.Resources)
 		}

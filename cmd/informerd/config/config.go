@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/informerd/informerd/server/kubeapi"
 )
 
 // Config is one valid configuration. It is a value: once read it must not be
@@ -24,7 +26,9 @@ type Config struct {
 	Verify   Verify
 	// Syncs is how many resources are listed from a cluster at the same time.
 	Syncs int
-	Log   Log
+	// Kubernetes says how the Kubernetes API answers.
+	Kubernetes kubeapi.Modes
+	Log        Log
 	// Resources are the rules: the first that matches a resource decides. They
 	// are never empty.
 	Resources []Rule
@@ -133,12 +137,13 @@ func Default() *Config {
 // defaults is what holds for every key a file leaves out, but for the rules.
 func defaults() *Config {
 	return &Config{
-		Listen:   "127.0.0.1:8080",
-		Clusters: []Cluster{{Name: "default"}},
-		Snapshot: Snapshot{Path: "data/informerd.db", Interval: time.Second},
-		Verify:   Verify{Interval: time.Hour},
-		Syncs:    8,
-		Log:      Log{Level: "info", Format: "text"},
+		Listen:     "127.0.0.1:8080",
+		Clusters:   []Cluster{{Name: "default"}},
+		Snapshot:   Snapshot{Path: "data/informerd.db", Interval: time.Second},
+		Verify:     Verify{Interval: time.Hour},
+		Syncs:      8,
+		Kubernetes: kubeapi.Modes{Reads: kubeapi.Cached, Passthrough: kubeapi.PassNone},
+		Log:        Log{Level: "info", Format: "text"},
 	}
 }
 
