@@ -23,6 +23,7 @@ func (s *Server) ownRoutes(r chi.Router) {
 	r.MethodNotAllowed(s.handle(readOnly))
 
 	s.get(r, "/livez", s.livez)
+	s.get(r, "/healthz", s.livez)
 	s.get(r, "/readyz", s.readyz, "verbose")
 	s.get(r, "/metrics", s.serveMetrics)
 	r.Get("/*", s.handle(s.page)) // the query is the page's own business
