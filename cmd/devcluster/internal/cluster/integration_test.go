@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -260,15 +261,16 @@ func (d *devcluster) audited(t *testing.T, agent string) string {
 
 // testAggregatedAPI registers an API served by this process.
 func (d *devcluster) testAggregatedAPI(t *testing.T) {
-	var user string
+	var user atomic.Value // who last asked for animals
+	user.Store("")
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		user = r.Header.Get("X-Remote-User")
 		w.Header().Set("Content-Type", "application/json")
 		switch r.URL.Path {
 		case "/apis/zoo.example.com/v1":
 			io.WriteString(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"zoo.example.com/v1","resources":[
 				{"name":"animals","namespaced":true,"kind":"Animal","verbs":["get","list","watch"]}]}`)
 		case "/apis/zoo.example.com/v1/animals":
+			user.Store(r.Header.Get("X-Remote-User"))
 			io.WriteString(w, `{"kind":"AnimalList","apiVersion":"zoo.example.com/v1","metadata":{"resourceVersion":"1"},"items":[]}`)
 		default:
 			http.NotFound(w, r)
@@ -321,8 +323,8 @@ func (d *devcluster) testAggregatedAPI(t *testing.T) {
 			_, err := d.dynamic(t, who).Resource(animals).List(t.Context(), metav1.ListOptions{})
 			return err
 		})
-		if user != who {
-			t.Errorf("the aggregated server was told the user is %q, want %s", user, who)
+		if got := user.Load(); got != who {
+			t.Errorf("the aggregated server was told the user is %q, want %s", got, who)
 		}
 	}
 }
