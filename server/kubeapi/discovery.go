@@ -164,11 +164,3 @@ func tagMatches(w http.ResponseWriter, r *http.Request, tag string) bool {
 	}
 	return false
 }
-
-// cut marks what went wrong while writing to the client.
-func cut(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &CutError{Cause: err, Client: true}
-}

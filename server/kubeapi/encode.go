@@ -68,10 +68,8 @@ func writeBody(w http.ResponseWriter, m media, body []byte) error {
 		return err
 	}
 	w.Header().Set("Content-Type", m.contentType())
-	if _, err := w.Write(body); err != nil {
-		return &CutError{Cause: err, Client: true}
-	}
-	return nil
+	_, err = w.Write(body)
+	return cut(err)
 }
 
 // writeValue answers with a value.

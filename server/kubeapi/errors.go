@@ -23,6 +23,14 @@ type CutError struct {
 func (e *CutError) Error() string { return e.Cause.Error() }
 func (e *CutError) Unwrap() error { return e.Cause }
 
+// cut marks what went wrong while writing to the client.
+func cut(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &CutError{Cause: err, Client: true}
+}
+
 func newStatus(code int, reason metav1.StatusReason, message string) metav1.Status {
 	return metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},

@@ -186,12 +186,9 @@ func writeList(w http.ResponseWriter, r *http.Request, t *target, m media, page 
 	w.Header().Set("Content-Type", m.contentType())
 	out := bufio.NewWriterSize(w, listBuffer)
 	if err := writeItems(r.Context(), out, head, page.Objects, m); err != nil {
-		return &CutError{Cause: err, Client: true}
+		return err
 	}
-	if err := out.Flush(); err != nil {
-		return &CutError{Cause: err, Client: true}
-	}
-	return nil
+	return cut(out.Flush())
 }
 
 type writer interface {
@@ -199,14 +196,15 @@ type writer interface {
 	WriteString(string) (int, error)
 }
 
+// writeItems writes a whole list. Its errors are *CutError.
 func writeItems(ctx context.Context, out writer, head []byte, objects []*cache.Object, m media) error {
 	if _, err := out.Write(head); err != nil {
-		return err
+		return cut(err)
 	}
 	var buf []byte
 	for n, o := range objects {
 		if n%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
+			return cut(ctx.Err())
 		}
 		buf = buf[:0]
 		if n > 0 {
@@ -214,12 +212,12 @@ func writeItems(ctx context.Context, out writer, head []byte, objects []*cache.O
 		}
 		var err error
 		if buf, err = appendObject(buf, o, m.as); err != nil {
-			return err
+			return &CutError{Cause: err}
 		}
 		if _, err := out.Write(buf); err != nil {
-			return err
+			return cut(err)
 		}
 	}
 	_, err := out.WriteString("]}\n")
-	return err
+	return cut(err)
 }

@@ -61,11 +61,8 @@ func (a *API) pass(w http.ResponseWriter, r *http.Request, req *request) error {
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
 	}
-	for name := range w.Header() {
-		if name != "X-Content-Type-Options" {
-			w.Header().Del(name) // the answer is the API server's own
-		}
-	}
+	w.Header().Del("Cache-Control") // the API server says it for its own answers
+	w.Header().Del("Vary")
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(a.Stopping, cancel)()

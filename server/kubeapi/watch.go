@@ -84,14 +84,21 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 	a.Freshness(h, t.status, t.store.Version())
 	h.Set("Content-Type", typeJSON)
 	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
 	s.out, s.control = bufio.NewWriterSize(w, watchBuffer), http.NewResponseController(w)
 	if began != nil {
 		return s.fail(began)
 	}
-	if err := s.run(ctx); err != nil && ctx.Err() == nil {
-		return &CutError{Cause: err, Client: true}
+	err = s.run(ctx)
+	if err == nil || ctx.Err() != nil {
+		return nil // what goes wrong after the end concerns nobody
 	}
-	return nil
+	if known, ok := errors.AsType[*CutError](err); ok {
+		return known
+	}
+	return &CutError{Cause: err}
 }
 
 // watchContext ends with the client, with the server and at the timeout.
@@ -356,7 +363,7 @@ func (s *stream) event(t cache.EventType, object []byte) {
 
 func (s *stream) flush() error {
 	if err := s.out.Flush(); err != nil {
-		return err
+		return cut(err)
 	}
-	return s.control.Flush()
+	return cut(s.control.Flush())
 }
