@@ -83,9 +83,9 @@ func (s *Store) Oldest() string {
 	return s.ring.start
 }
 
-// Covers reports whether the Store holds what its Spec selects of a namespace,
-// or, with "", of all of them.
-func (s *Store) Covers(namespace string) bool {
+// Watches reports whether the Store watches a namespace, or, with "", all of
+// them. Other than for Covers, a selector may leave out objects of it.
+func (s *Store) Watches(namespace string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if namespace == "" {

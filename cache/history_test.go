@@ -54,22 +54,22 @@ func TestPageAt(t *testing.T) {
 	if _, err := s.PageAt(ctx, q, 0, "99999"); !errors.Is(err, ErrTooNew) {
 		t.Errorf("in the future: %v, want ErrTooNew", err)
 	}
-	if s.Oldest() != "1000" || !s.Covers("") || !s.Covers("a") {
-		t.Errorf("oldest %s, covers all: %v", s.Oldest(), s.Covers(""))
+	if s.Oldest() != "1000" || !s.Watches("") || !s.Watches("a") {
+		t.Errorf("oldest %s, watches all: %v", s.Oldest(), s.Watches(""))
 	}
 }
 
-// TestCovers: a Store of some namespaces says which.
-func TestCovers(t *testing.T) {
+// TestWatches: a Store of some namespaces says which.
+func TestWatches(t *testing.T) {
 	spec := thingSpec
 	spec.Namespaces = []string{"team-*"}
 	s := newStore(t, spec)
-	if s.Covers("") || !s.Covers("team-a") || s.Covers("shop") {
-		t.Errorf("globs: covers %v %v %v", s.Covers(""), s.Covers("team-a"), s.Covers("shop"))
+	if s.Watches("") || !s.Watches("team-a") || s.Watches("shop") {
+		t.Errorf("globs: watches %v %v %v", s.Watches(""), s.Watches("team-a"), s.Watches("shop"))
 	}
 	s = newStore(t, thingSpec)
 	s.SetSources([]string{"a", "b"})
-	if s.Covers("") || !s.Covers("a") || s.Covers("c") {
-		t.Errorf("sources: covers %v %v %v", s.Covers(""), s.Covers("a"), s.Covers("c"))
+	if s.Watches("") || !s.Watches("a") || s.Watches("c") {
+		t.Errorf("sources: watches %v %v %v", s.Watches(""), s.Watches("a"), s.Watches("c"))
 	}
 }

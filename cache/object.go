@@ -115,6 +115,16 @@ func (o *Object) has(h handle) bool {
 	return false
 }
 
+// Owned reports whether the object has an owner with a UID.
+func (o *Object) Owned() bool {
+	for _, h := range o.terms {
+		if h.Value().Index == OwnerIndex {
+			return true
+		}
+	}
+	return false
+}
+
 // Labels is a view of metadata.labels that allocates nothing.
 func (o *Object) Labels() labels.Labels { return objectLabels{o} }
 

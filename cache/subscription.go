@@ -167,6 +167,19 @@ func (u *Subscription) Next(ctx context.Context) ([]Event, error) {
 	}
 }
 
+// Poll is Next for those who do not wait: no events when there are none.
+func (u *Subscription) Poll() ([]Event, error) {
+	if u.closed.Load() {
+		return nil, ErrStopped
+	}
+	for {
+		events, more, err := u.read()
+		if len(events) > 0 || err != nil || !more {
+			return events, err
+		}
+	}
+}
+
 // read returns what is there; more says that there may be more at once.
 func (u *Subscription) read() (events []Event, more bool, err error) {
 	s := u.store

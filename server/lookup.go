@@ -39,6 +39,10 @@ func (s *Server) lookupReadable(w http.ResponseWriter, r *http.Request) (*readab
 	if err != nil {
 		return nil, err
 	}
+	return readableOf(w, res)
+}
+
+func readableOf(w http.ResponseWriter, res Resource) (*readable, error) {
 	a := &readable{res, res.Status(), res.Store()}
 	if !a.status.State.Readable() || a.store == nil {
 		return nil, notReadable(w, a.status)

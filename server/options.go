@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/informerd/informerd/cache/graph"
 	"github.com/informerd/informerd/server/kubeapi"
 )
 
@@ -32,6 +33,12 @@ type Options struct {
 	// a proxy on this machine that passes on the name it was asked for. Names
 	// and addresses of loopback are always accepted.
 	Hosts []string
+
+	// References are edges of the graph beside the built-in ones.
+	References []graph.Rule
+	// SearchTexts are paths whose values can be searched, by resource as
+	// kubectl names it.
+	SearchTexts map[string][]string
 
 	// Upstream finds the API server of a cluster, for what the Kubernetes API
 	// cannot answer from a copy. Nil: it answers from copies only.

@@ -32,6 +32,7 @@ type Server struct {
 	metrics    *httpMetrics
 	requests   semaphore
 	watches    semaphore
+	relations  *relations
 
 	// stopping ends when the event streams must.
 	stopping context.Context
@@ -54,6 +55,9 @@ func New(opts Options) (*Server, error) {
 		parameters: map[string][]string{},
 		requests:   make(semaphore, opts.MaxConcurrent),
 		watches:    make(semaphore, opts.MaxWatches),
+	}
+	if s.relations, err = newRelations(opts); err != nil {
+		return nil, err
 	}
 	for _, h := range opts.Hosts {
 		s.hosts = append(s.hosts, hostName(h))

@@ -94,6 +94,17 @@ func (p Path) String() string { return p.s }
 // IsZero reports whether p is the zero Path, which selects nothing.
 func (p Path) IsZero() bool { return p.s == "" }
 
+// Field is the path of a field of what p selects.
+func (p Path) Field(name string) Path {
+	var b strings.Builder
+	b.WriteString(p.s)
+	writeName(&b, name, p.s == "")
+	return Path{s: b.String()}
+}
+
+// Elements is the path of every element of what p selects.
+func (p Path) Elements() Path { return Path{s: p.s + "[*]"} }
+
 // Multi reports whether p can yield more than one value.
 func (p Path) Multi() bool {
 	for _, st := range p.steps() {

@@ -74,6 +74,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 		Addr: cfg.Listen, Caches: server.FromFactory(factory), Upstream: ups.get,
 		Modes: func() kubeapi.Modes { return modes.Load().(kubeapi.Modes) },
 		Log:   log, Web: web.FS(), Version: buildVersion(),
+		References: cfg.References, SearchTexts: cfg.Search.Texts,
 	})
 	if err != nil {
 		return err

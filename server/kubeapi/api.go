@@ -176,7 +176,7 @@ func (a *API) target(req *request) (*target, error) {
 		return nil, errNotWatched(req, "the configuration leaves it out")
 	case !t.status.State.Readable() || t.store == nil:
 		return nil, errNotReadable(t.status)
-	case req.namespace != "" && !t.store.Covers(req.namespace):
+	case req.namespace != "" && !t.store.Watches(req.namespace):
 		return nil, errNotWatched(req, "the copy does not hold namespace "+req.namespace)
 	}
 	return t, nil

@@ -121,7 +121,7 @@ func (a *API) horizon(ctx context.Context, t *target) (string, error) {
 // complete up to the bookmark.
 func (a *API) askHorizon(ctx context.Context, t *target) (string, error) {
 	spec, up := t.spec(), a.Upstream(t.cluster)
-	if up == nil || spec.Aggregated || !t.store.Covers("") {
+	if up == nil || spec.Aggregated || !t.store.Watches("") {
 		return "", errNoUpstream(t.cluster, errors.New("it cannot be asked for the version of this copy"))
 	}
 	q := url.Values{

@@ -66,7 +66,7 @@ func (a *API) warnPartial(w http.ResponseWriter, t *target) {
 	switch {
 	case spec.LabelSelector != "" || spec.FieldSelector != "":
 		what = "only the " + spec.Name() + " that its configuration selects"
-	case t.namespace == "" && spec.Namespaced && !t.store.Covers(""):
+	case t.namespace == "" && spec.Namespaced && !t.store.Watches(""):
 		what = spec.Name() + " of some namespaces only"
 	default:
 		return

@@ -21,6 +21,7 @@ var groups = []group{
 	{"warm", (*bench).warm},
 	{"snapshot", (*bench).snapshotSize},
 	{"query", (*bench).query},
+	{"relations", (*bench).relations},
 	{"events", (*bench).events},
 }
 

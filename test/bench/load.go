@@ -26,11 +26,16 @@ func (l load) perSecond() float64 { return float64(l.requests) / l.seconds }
 // runLoad asks for one app after the other, several at a time, for as long as
 // duration. do may use buf for its answer and returns it.
 func runLoad(ctx context.Context, apps []string, duration time.Duration, do func(ctx context.Context, buf []byte, app string) ([]byte, error)) (load, error) {
+	return runLoadOf(ctx, loadWorkers, apps, duration, do)
+}
+
+// runLoadOf is runLoad with a number of questions under way at a time.
+func runLoadOf(ctx context.Context, workers int, apps []string, duration time.Duration, do func(ctx context.Context, buf []byte, app string) ([]byte, error)) (load, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
-	took := make([][]float64, loadWorkers)
+	took := make([][]float64, workers)
 	start := time.Now()
-	for w := range loadWorkers {
+	for w := range workers {
 		g.Go(func() error {
 			var buf []byte
 			for begin := time.Now(); begin.Sub(start) < duration; {

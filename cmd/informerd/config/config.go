@@ -8,10 +8,12 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/informerd/informerd/cache/graph"
 	"github.com/informerd/informerd/server/kubeapi"
 )
 
@@ -29,6 +31,9 @@ type Config struct {
 	// Kubernetes says how the Kubernetes API answers.
 	Kubernetes kubeapi.Modes
 	Log        Log
+	// References are edges of the graph beside the built-in ones.
+	References []graph.Rule
+	Search     Search
 	// Resources are the rules: the first that matches a resource decides. They
 	// are never empty.
 	Resources []Rule
@@ -64,6 +69,12 @@ type Verify struct {
 type Log struct {
 	Level  string // debug, info, warn or error
 	Format string // text or json
+}
+
+// Search says what can be found beside names, labels, images and annotations.
+type Search struct {
+	// Texts are paths by the resource they are of.
+	Texts map[string][]string
 }
 
 // Rule says what is done with the resources its patterns match.
@@ -161,6 +172,8 @@ func (c *Config) NeedsRestart(next *Config) []string {
 		{"snapshot.interval", c.Snapshot.Interval != next.Snapshot.Interval},
 		{"verify.interval", c.Verify != next.Verify},
 		{"syncs", c.Syncs != next.Syncs},
+		{"references", !slices.Equal(c.References, next.References)},
+		{"search", !maps.EqualFunc(c.Search.Texts, next.Search.Texts, slices.Equal)},
 		{"log.format", c.Log.Format != next.Log.Format},
 	} {
 		if s.differs {

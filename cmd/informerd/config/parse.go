@@ -117,6 +117,10 @@ func (r *reader) config(n *yaml.Node, c *Config) {
 		"syncs":      func(n *yaml.Node, path string) { c.Syncs = r.integer(n, path, 1, 256, c.Syncs) },
 		"kubernetes": func(n *yaml.Node, path string) { r.kubernetes(n, path, &c.Kubernetes) },
 		"log":        func(n *yaml.Node, path string) { r.log(n, path, &c.Log) },
+		"references": func(n *yaml.Node, path string) { c.References = r.references(n, path) },
+		"search": func(n *yaml.Node, path string) {
+			r.mapping(n, path, fieldsOf{"texts": func(n *yaml.Node, path string) { c.Search.Texts = r.searchTexts(n, path) }})
+		},
 		"resources": func(n *yaml.Node, path string) {
 			c.Resources = r.rules(n, path)
 		},

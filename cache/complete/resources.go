@@ -1,0 +1,41 @@
+package complete
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// Resources proposes resources that have a name with the prefix, as kubectl
+// would take it; those whose own name it is come first.
+func Resources(statuses []cache.Status, q Query) *Answer {
+	prefix := strings.ToLower(q.Prefix)
+	rank := map[string]int{}
+	var items []Item
+	for i := range statuses {
+		spec := &statuses[i].Spec
+		if r, ok := rankOf(spec, prefix); ok {
+			rank[spec.Name()] = r
+			items = append(items, Item{Value: spec.Name(), Kind: spec.Kind, Objects: statuses[i].Objects})
+		}
+	}
+	q.Prefix = ""
+	return q.of(items, func(a, b Item) int { return cmp.Compare(rank[a.Value], rank[b.Value]) })
+}
+
+// rankOf says how well a prefix fits a resource: a short name in full best, then
+// the beginning of its name, then of its kind.
+func rankOf(spec *cache.Spec, prefix string) (rank int, ok bool) {
+	switch {
+	case slices.Contains(spec.ShortNames, prefix):
+		return 0, true
+	case strings.HasPrefix(spec.Name(), prefix):
+		return 1, true
+	case strings.HasPrefix(strings.ToLower(spec.Kind), prefix), strings.HasPrefix(spec.Singular, prefix):
+		return 2, true
+	default:
+		return 3, slices.ContainsFunc(spec.ShortNames, func(s string) bool { return strings.HasPrefix(s, prefix) })
+	}
+}

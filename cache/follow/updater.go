@@ -1,0 +1,159 @@
+package follow
+
+import (
+	"context"
+	"hash/maphash"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// Sink is something computed from objects: from each by itself, into an R, and
+// from all of those together. Its methods are called by one goroutine at a time,
+// but for Read.
+type Sink[R any] interface {
+	// Learn tells of all resources, before any object of them. It returns false
+	// if what was entered before means something else now; then all is entered
+	// anew after Reset.
+	Learn(deltas []Delta) bool
+	Reset()
+	// Stamp is that of the object entered last under a key.
+	Stamp(r cache.Resource, key cache.Key) (stamp uint64, ok bool)
+	// Keys are those of the objects entered of a resource.
+	Keys(r cache.Resource) []cache.Key
+	// Read computes what there is to enter of an object. It is called
+	// concurrently.
+	Read(r cache.Resource, o *cache.Object) R
+	// Enter takes in objects, in place of those with the same keys, and takes
+	// out others.
+	Enter(r cache.Resource, read []R, gone []cache.Key)
+}
+
+// Updater keeps a Sink up to date with stores: when it is asked, and then as of
+// that moment. It is safe for concurrent use.
+type Updater[R any] struct {
+	resources func() []Resource
+	sink      Sink[R]
+
+	turn     chan struct{} // held by whoever updates; guards all below
+	follower Follower
+	loaded   map[cache.Resource]bool // some of its objects are entered
+}
+
+// NewUpdater makes an Updater over resources, which is called each time.
+func NewUpdater[R any](resources func() []Resource, sink Sink[R]) *Updater[R] {
+	return &Updater[R]{resources: resources, sink: sink, turn: make(chan struct{}, 1), loaded: map[cache.Resource]bool{}}
+}
+
+var seed = maphash.MakeSeed()
+
+// Stamp tells versions of an object apart.
+func Stamp(o *cache.Object) uint64 {
+	return maphash.String(seed, o.UID()) ^ maphash.String(seed, o.ResourceVersion())*31
+}
+
+// Update enters what changed since the last time. After an error, and when ctx
+// ends, what is left is entered by the next Update.
+func (u *Updater[R]) Update(ctx context.Context) error {
+	select {
+	case u.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-u.turn }()
+	resources := u.resources()
+	deltas, err := u.follower.Read(ctx, resources)
+	if err != nil {
+		return err
+	}
+	if !u.sink.Learn(deltas) {
+		u.reset()
+		if deltas, err = u.follower.Read(ctx, resources); err != nil {
+			return err
+		}
+		u.sink.Learn(deltas)
+	}
+	for i := range deltas {
+		if err := u.enter(ctx, &deltas[i]); err != nil {
+			u.follower.Close() // what is left comes again
+			return err
+		}
+	}
+	return nil
+}
+
+// Close forgets everything; the next Update begins anew.
+func (u *Updater[R]) Close() {
+	u.turn <- struct{}{}
+	defer func() { <-u.turn }()
+	u.reset()
+}
+
+func (u *Updater[R]) reset() {
+	u.follower.Close()
+	u.sink.Reset()
+	clear(u.loaded)
+}
+
+// batch is how many objects are read before they are entered: it bounds the
+// memory of the first time.
+const batch = 1024
+
+func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
+	r := d.Status.Spec.Resource
+	if d.Empty() || d.Store == nil && !u.loaded[r] {
+		return nil
+	}
+	gone := d.Deleted
+	if d.Whole || d.Store == nil {
+		gone = u.leftOut(r, d.Objects)
+	}
+	changed := slices.DeleteFunc(d.Objects, func(o *cache.Object) bool {
+		stamp, ok := u.sink.Stamp(r, o.Key())
+		return ok && stamp == Stamp(o)
+	})
+	u.sink.Enter(r, nil, gone)
+	for objects := range slices.Chunk(changed, batch) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		u.sink.Enter(r, u.readAll(r, objects), nil)
+	}
+	if u.loaded[r] = true; d.Store == nil {
+		delete(u.loaded, r)
+	}
+	return nil
+}
+
+// leftOut lists what was entered and is not among objects.
+func (u *Updater[R]) leftOut(r cache.Resource, objects []*cache.Object) []cache.Key {
+	kept := make(map[cache.Key]struct{}, len(objects))
+	for _, o := range objects {
+		kept[o.Key()] = struct{}{}
+	}
+	return slices.DeleteFunc(u.sink.Keys(r), func(k cache.Key) bool {
+		_, ok := kept[k]
+		return ok
+	})
+}
+
+// readAll reads objects on all processors.
+func (u *Updater[R]) readAll(r cache.Resource, objects []*cache.Object) []R {
+	const chunk = 32
+	all := make([]R, len(objects))
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	for start := 0; start < len(objects); start += chunk {
+		workers.Go(func() error {
+			for i := start; i < min(start+chunk, len(objects)); i++ {
+				all[i] = u.sink.Read(r, objects[i])
+			}
+			return nil
+		})
+	}
+	_ = workers.Wait() // there are no errors
+	return all
+}

@@ -1,0 +1,126 @@
+package graph
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// Node is an object of an answer, or what a reference names.
+type Node struct {
+	// Resource is as kubectl names it. Of a reference to a kind that the
+	// cluster does not know it is the kind with its group.
+	Resource string
+	Kind     string
+	Key      cache.Key
+	// UID is that of the object; of a missing owner, the one it would have.
+	UID string
+	// State of the resource; empty if the cluster does not know it.
+	State cache.State
+	// Depth is how many edges it is away from the object asked for.
+	Depth int
+	// Missing: it is named and the cluster does not have it.
+	Missing bool
+	// Unknown: it is named, and the copy cannot tell whether it is there.
+	Unknown bool
+	// Hub: it was not walked through, or not to those that name it.
+	Hub bool
+}
+
+// Edge is a relation of two nodes, by their positions in the answer.
+type Edge struct {
+	From, To int
+	Edge     string
+	// Why is the path of the reference, or the selector, that makes the edge.
+	Why string
+}
+
+// Answer is the surroundings of an object: the object first, then by depth.
+type Answer struct {
+	Nodes []Node
+	Edges []Edge
+	// Truncated: there is more than the limit let in.
+	Truncated bool
+	// Unanswered are the resources of the cluster that cannot be read; what of
+	// them would be related is not in the answer.
+	Unanswered []cache.Status
+}
+
+// DefaultLimit is how many nodes an answer has at most unless it is said.
+const DefaultLimit = 500
+
+// Walk answers q. It returns cache.ErrNotFound for an object that neither is
+// there nor is named by another, and for a resource that is unknown.
+func (g *Graph) Walk(ctx context.Context, q Query) (*Answer, error) {
+	if err := g.updater.Update(ctx); err != nil {
+		return nil, err
+	}
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	k, ok := g.byResource[q.Resource]
+	if !ok {
+		return nil, cache.ErrNotFound
+	}
+	root, ok := g.all[k].byKey[q.Key]
+	if !ok {
+		return nil, cache.ErrNotFound
+	}
+	if q.Limit <= 0 {
+		q.Limit = DefaultLimit
+	}
+	w := &walk{state: g.state, rules: g.rules, ctx: ctx, query: &q, root: root, depths: map[nodeID]int{}, seen: map[walked]bool{}}
+	if err := w.run(); err != nil {
+		return nil, err
+	}
+	a := w.answer()
+	a.Unanswered = g.unanswered(q.Kinds)
+	return a, nil
+}
+
+func (w *walk) answer() *Answer {
+	a := &Answer{Truncated: w.truncated, Edges: []Edge{}}
+	at := make(map[nodeID]int, len(w.order))
+	for i, id := range w.order {
+		at[id] = i
+		n := w.node(id)
+		n.Depth, n.Hub = w.depths[id], w.stops(id) || w.crowded(id)
+		a.Nodes = append(a.Nodes, n)
+	}
+	for _, e := range w.edges {
+		a.Edges = append(a.Edges, Edge{at[e.from], at[e.to], e.rule.Edge, e.rule.why})
+	}
+	return a
+}
+
+// node describes a node to those who ask.
+func (s *state) node(id nodeID) Node {
+	n, k := &s.nodes[id], s.kindOf(id)
+	out := Node{
+		Resource: k.name(), Kind: k.group.Kind, Key: n.key, UID: n.uid, State: k.status.State,
+		Missing: s.missing(id),
+	}
+	out.Unknown = !n.present && !out.Missing
+	return out
+}
+
+// unanswered are the resources among kinds, or all, that cannot be read.
+func (s *state) unanswered(kinds []schema.GroupResource) []cache.Status {
+	out := []cache.Status{}
+	for _, k := range s.all {
+		if k.known && k.store == nil && wanted(kinds, k) {
+			out = append(out, k.status)
+		}
+	}
+	return out
+}
+
+func wanted(kinds []schema.GroupResource, k *kind) bool {
+	for _, want := range kinds {
+		if want == k.status.Spec.GVR.GroupResource() {
+			return true
+		}
+	}
+	return len(kinds) == 0
+}

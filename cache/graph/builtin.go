@@ -1,0 +1,128 @@
+package graph
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const gateway = "gateway.networking.k8s.io"
+
+// builtinRules are the references of Kubernetes' own resources.
+func builtinRules() []Rule {
+	return slices.Concat(workloadRules(), storageRules, networkRules(), accessRules, extensionRules, otherRules)
+}
+
+// workloadRules are what pods use, and what they will use once made from a
+// template: a CronJob uses its Secret between two runs too.
+func workloadRules() []Rule {
+	rules := podRules("pods", "spec")
+	rules = append(rules, Rule{Edge: "runsOn", From: "pods", Path: "spec.nodeName", To: "nodes"})
+	for _, from := range []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch"} {
+		rules = append(rules, podRules(from, "spec.template.spec")...)
+	}
+	rules = append(rules, podRules("cronjobs.batch", "spec.jobTemplate.spec.template.spec")...)
+	return append(rules, Rule{Edge: "servedBy", From: "statefulsets.apps", Path: "spec.serviceName", To: "services"})
+}
+
+// podRules are the references of a pod's spec.
+func podRules(from, spec string) []Rule {
+	rules := []Rule{
+		{Edge: "runsAs", From: from, Path: "serviceAccountName", To: "serviceaccounts"},
+		{Edge: "pulls", From: from, Path: "imagePullSecrets[*]", To: "secrets"},
+		{Edge: "mounts", From: from, Path: "volumes[*].configMap", To: "configmaps"},
+		{Edge: "mounts", From: from, Path: "volumes[*].secret", To: "secrets"},
+		{Edge: "mounts", From: from, Path: "volumes[*].projected.sources[*].configMap", To: "configmaps"},
+		{Edge: "mounts", From: from, Path: "volumes[*].projected.sources[*].secret", To: "secrets"},
+		{Edge: "mounts", From: from, Path: "volumes[*].persistentVolumeClaim", To: "persistentvolumeclaims"},
+		{Edge: "mounts", From: from, Path: "volumes[*].csi.nodePublishSecretRef", To: "secrets"},
+		{Edge: "mounts", From: from, Path: "volumes[*].azureFile", To: "secrets"},
+	}
+	for _, driver := range []string{"cephfs", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos"} {
+		rules = append(rules, Rule{Edge: "mounts", From: from, Path: "volumes[*]." + driver + ".secretRef", To: "secrets"})
+	}
+	for _, containers := range []string{"containers", "initContainers", "ephemeralContainers"} {
+		rules = append(rules,
+			Rule{Edge: "env", From: from, Path: containers + "[*].env[*].valueFrom.configMapKeyRef", To: "configmaps"},
+			Rule{Edge: "env", From: from, Path: containers + "[*].env[*].valueFrom.secretKeyRef", To: "secrets"},
+			Rule{Edge: "env", From: from, Path: containers + "[*].envFrom[*].configMapRef", To: "configmaps"},
+			Rule{Edge: "env", From: from, Path: containers + "[*].envFrom[*].secretRef", To: "secrets"},
+		)
+	}
+	for i := range rules {
+		rules[i].Path = spec + "." + rules[i].Path
+	}
+	return rules
+}
+
+var storageRules = []Rule{
+	{Edge: "binds", From: "persistentvolumeclaims", Path: "spec.volumeName", To: "persistentvolumes"},
+	{Edge: "class", From: "persistentvolumeclaims", Path: "spec.storageClassName", To: "storageclasses.storage.k8s.io"},
+	{Edge: "class", From: "persistentvolumes", Path: "spec.storageClassName", To: "storageclasses.storage.k8s.io"},
+	{Edge: "attaches", From: "volumeattachments.storage.k8s.io", Path: "spec.source.persistentVolumeName", To: "persistentvolumes"},
+	{Edge: "attaches", From: "volumeattachments.storage.k8s.io", Path: "spec.nodeName", To: "nodes"},
+}
+
+func networkRules() []Rule {
+	const ingresses = "ingresses.networking.k8s.io"
+	rules := []Rule{
+		{Edge: "endpoint", From: "endpointslices.discovery.k8s.io", Path: "endpoints[*].targetRef"},
+		{Edge: "routes", From: ingresses, Path: "spec.defaultBackend.service", To: "services"},
+		{Edge: "routes", From: ingresses, Path: "spec.defaultBackend.resource"},
+		{Edge: "routes", From: ingresses, Path: "spec.rules[*].http.paths[*].backend.service", To: "services"},
+		{Edge: "routes", From: ingresses, Path: "spec.rules[*].http.paths[*].backend.resource"},
+		{Edge: "tls", From: ingresses, Path: "spec.tls[*]", To: "secrets"},
+		{Edge: "class", From: ingresses, Path: "spec.ingressClassName", To: "ingressclasses.networking.k8s.io"},
+		{Edge: "class", From: "gateways." + gateway, Path: "spec.gatewayClassName", To: "gatewayclasses." + gateway},
+		{Edge: "tls", From: "gateways." + gateway, Path: "spec.listeners[*].tls.certificateRefs[*]", kind: schema.GroupKind{Kind: "Secret"}},
+	}
+	service := schema.GroupKind{Kind: "Service"}
+	for _, route := range []string{"httproutes", "grpcroutes", "tcproutes", "tlsroutes", "udproutes"} {
+		from := route + "." + gateway
+		rules = append(rules,
+			Rule{Edge: "attaches", From: from, Path: "spec.parentRefs[*]", kind: schema.GroupKind{Group: gateway, Kind: "Gateway"}},
+			Rule{Edge: "routes", From: from, Path: "spec.rules[*].backendRefs[*]", kind: service},
+			Rule{Edge: "routes", From: from, Path: "spec.rules[*].filters[*].requestMirror.backendRef", kind: service},
+		)
+	}
+	return rules
+}
+
+var accessRules = []Rule{
+	{Edge: "grants", From: "rolebindings.rbac.authorization.k8s.io", Path: "roleRef"},
+	{Edge: "grants", From: "clusterrolebindings.rbac.authorization.k8s.io", Path: "roleRef"},
+	{Edge: "subject", From: "rolebindings.rbac.authorization.k8s.io", Path: "subjects[*]", only: "ServiceAccount"},
+	{Edge: "subject", From: "clusterrolebindings.rbac.authorization.k8s.io", Path: "subjects[*]", only: "ServiceAccount"},
+	{Edge: "holds", From: "serviceaccounts", Path: "secrets[*]", To: "secrets"},
+	{Edge: "pulls", From: "serviceaccounts", Path: "imagePullSecrets[*]", To: "secrets"},
+}
+
+var extensionRules = []Rule{
+	{Edge: "calls", From: "mutatingwebhookconfigurations.admissionregistration.k8s.io", Path: "webhooks[*].clientConfig.service", To: "services"},
+	{Edge: "calls", From: "validatingwebhookconfigurations.admissionregistration.k8s.io", Path: "webhooks[*].clientConfig.service", To: "services"},
+	{Edge: "calls", From: "apiservices.apiregistration.k8s.io", Path: "spec.service", To: "services"},
+	{Edge: "calls", From: crds, Path: "spec.conversion.webhook.clientConfig.service", To: "services"},
+}
+
+const crds = "customresourcedefinitions.apiextensions.k8s.io"
+
+// Events outlive what they are about.
+var otherRules = []Rule{
+	{Edge: "scales", From: "horizontalpodautoscalers.autoscaling", Path: "spec.scaleTargetRef"},
+	{Edge: "about", From: "events", Path: "involvedObject", loose: true},
+	{Edge: "about", From: "events.events.k8s.io", Path: "regarding", loose: true},
+}
+
+// hubs are related to so much that walking through them relates everything to
+// everything. A name narrows it to one object of each namespace.
+var hubs = map[string]string{
+	"nodes":                                  "",
+	"namespaces":                             "",
+	"storageclasses.storage.k8s.io":          "",
+	"ingressclasses.networking.k8s.io":       "",
+	"gatewayclasses." + gateway:              "",
+	"clusterroles.rbac.authorization.k8s.io": "",
+	crds:                                     "",
+	"serviceaccounts":                        "default",
+	"configmaps":                             "kube-root-ca.crt",
+}

@@ -1,0 +1,10 @@
+// Package graph tells how the objects of a cluster are related: who owns, uses,
+// selects, routes to and names whom.
+//
+// References are taken from the stores when somebody asks, and from then on
+// only from what changed since. Selectors are not resolved in advance: the
+// label index of the selected store answers them.
+//
+// It refuses to guess. What a reference names and the cluster does not have is
+// missing only where the copy is complete; where it is not, it is unknown.
+package graph

@@ -1,0 +1,76 @@
+package graph
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/informerd/informerd/cache/follow"
+)
+
+// Options of a Graph. Every zero value is useful.
+type Options struct {
+	// Declared are references beside the built-in ones.
+	Declared []Rule
+}
+
+// Graph relates the objects of one cluster. It is safe for concurrent use, has
+// no goroutine, and does nothing until it is asked: the first question reads
+// all objects, every later one what changed since.
+type Graph struct {
+	rules   []*compiled
+	readers readers
+	edges   []string // kinds of edges, sorted
+	updater *follow.Updater[*links]
+
+	mu sync.RWMutex // guards all below; taken before the locks of stores
+	*state
+	unread uint64
+}
+
+// Stats are counts of one moment.
+type Stats struct {
+	Nodes int // objects, and what references name
+	Edges int // references
+	// Unread counts objects whose references could not be read.
+	Unread uint64
+}
+
+// New makes a Graph over resources, which is called with every question and
+// lists the resources of one cluster. It fails for a declared reference that
+// cannot be read.
+func New(resources func() []follow.Resource, opts Options) (*Graph, error) {
+	rules, err := compileRules(opts.Declared)
+	if err != nil {
+		return nil, err
+	}
+	readers, err := newReaders(rules)
+	if err != nil {
+		return nil, err
+	}
+	g := &Graph{rules: rules, readers: readers, edges: edgeNames(rules), state: newState()}
+	g.updater = follow.NewUpdater(resources, sink{g})
+	return g, nil
+}
+
+// Edges are the kinds of edges there can be, sorted.
+func (g *Graph) Edges() []string { return slices.Clone(g.edges) }
+
+// Stats returns the Graph's counts as of the last question.
+func (g *Graph) Stats() Stats {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return Stats{Nodes: len(g.nodes) - len(g.free), Edges: g.state.edges, Unread: g.unread}
+}
+
+// Close forgets everything. The Graph remains usable and begins anew.
+func (g *Graph) Close() { g.updater.Close() }
+
+// compareNodes orders nodes by resource, namespace and name.
+func (s *state) compareNodes(a, b nodeID) int {
+	x, y := &s.nodes[a], &s.nodes[b]
+	if x.kind != y.kind {
+		return cmp.Or(cmp.Compare(s.all[x.kind].name(), s.all[y.kind].name()), cmp.Compare(x.kind, y.kind))
+	}
+	return cmp.Or(x.key.Compare(y.key), cmp.Compare(x.uid, y.uid))
+}

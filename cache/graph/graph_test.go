@@ -1,0 +1,448 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// TestReferences: each line is an object and the edges it makes.
+func TestReferences(t *testing.T) {
+	for _, tt := range []struct {
+		name, resource, id, body string
+		edges                    []string
+	}{
+		{"pod", "pods", "a/p", `{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"u1"}]},
+			"spec":{"nodeName":"n","serviceAccountName":"s","imagePullSecrets":[{"name":"pull"}],
+			"volumes":[{"configMap":{"name":"c1"}},{"secret":{"secretName":"s1"}},{"persistentVolumeClaim":{"claimName":"p1"}},
+				{"projected":{"sources":[{"configMap":{"name":"c2"}},{"secret":{"name":"s2"}},{"serviceAccountToken":{"path":"t"}}]}},
+				{"csi":{"driver":"d","nodePublishSecretRef":{"name":"s3"}}},{"emptyDir":{}}],
+			"containers":[{"env":[{"name":"A","value":"1"},{"valueFrom":{"configMapKeyRef":{"name":"c3","key":"k"}}},{"valueFrom":{"secretKeyRef":{"name":"s4","key":"k"}}}],
+				"envFrom":[{"configMapRef":{"name":"c4"}},{"secretRef":{"name":"s5"}}]}],
+			"initContainers":[{"envFrom":[{"secretRef":{"name":"s6"}}]}],
+			"ephemeralContainers":[{"env":[{"valueFrom":{"configMapKeyRef":{"name":"c5"}}}]}]}}`, []string{
+			"replicasets.apps a/r (missing) -owns-> pods a/p", "pods a/p -runsOn-> nodes n (missing)",
+			"pods a/p -runsAs-> serviceaccounts a/s (missing)", "pods a/p -pulls-> secrets a/pull (missing)",
+			"pods a/p -mounts-> configmaps a/c1 (missing)", "pods a/p -mounts-> configmaps a/c2 (missing)",
+			"pods a/p -mounts-> secrets a/s1 (missing)", "pods a/p -mounts-> secrets a/s2 (missing)", "pods a/p -mounts-> secrets a/s3 (missing)",
+			"pods a/p -mounts-> persistentvolumeclaims a/p1 (missing)",
+			"pods a/p -env-> configmaps a/c3 (missing)", "pods a/p -env-> configmaps a/c4 (missing)", "pods a/p -env-> configmaps a/c5 (missing)",
+			"pods a/p -env-> secrets a/s4 (missing)", "pods a/p -env-> secrets a/s5 (missing)", "pods a/p -env-> secrets a/s6 (missing)",
+		}},
+		{"template", "cronjobs.batch", "a/c", `{"spec":{"jobTemplate":{"spec":{"template":{"spec":{"serviceAccountName":"s","volumes":[{"secret":{"secretName":"k"}}]}}}}}}`, []string{
+			"cronjobs.batch a/c -runsAs-> serviceaccounts a/s (missing)", "cronjobs.batch a/c -mounts-> secrets a/k (missing)",
+		}},
+		{"claim", "persistentvolumeclaims", "a/c", `{"spec":{"volumeName":"v","storageClassName":"fast"}}`, []string{
+			"persistentvolumeclaims a/c -binds-> persistentvolumes v (missing)",
+			"persistentvolumeclaims a/c -class-> storageclasses.storage.k8s.io fast (missing)",
+		}},
+		{"volume", "persistentvolumes", "v", `{"spec":{"storageClassName":"fast"}}`, []string{
+			"persistentvolumes v -class-> storageclasses.storage.k8s.io fast (missing)",
+		}},
+		{"slice", "endpointslices.discovery.k8s.io", "a/web-x", `{"metadata":{"labels":{"kubernetes.io/service-name":"web"}},"endpoints":[{"targetRef":{"kind":"Pod","namespace":"a","name":"p"}}]}`, []string{
+			"services a/web (missing) -slices-> endpointslices.discovery.k8s.io a/web-x",
+			"endpointslices.discovery.k8s.io a/web-x -endpoint-> pods a/p (missing)",
+		}},
+		{"ingress", "ingresses.networking.k8s.io", "a/i", `{"spec":{"ingressClassName":"nginx","defaultBackend":{"service":{"name":"d"}},"tls":[{"hosts":["h"],"secretName":"t"}],
+			"rules":[{"http":{"paths":[{"backend":{"service":{"name":"s","port":{"number":80}}}},{"backend":{"resource":{"apiGroup":"example.com","kind":"Widget","name":"w"}}}]}}]}}`, []string{
+			"ingresses.networking.k8s.io a/i -class-> ingressclasses.networking.k8s.io nginx (missing)",
+			"ingresses.networking.k8s.io a/i -routes-> services a/d (missing)", "ingresses.networking.k8s.io a/i -routes-> services a/s (missing)",
+			"ingresses.networking.k8s.io a/i -routes-> widgets.example.com a/w (missing)", "ingresses.networking.k8s.io a/i -tls-> secrets a/t (missing)",
+		}},
+		{"route", "httproutes.gateway.networking.k8s.io", "a/r", `{"spec":{"parentRefs":[{"name":"g"},{"name":"g","namespace":"infra"},{"group":"","kind":"Service","name":"mesh"}],
+			"rules":[{"backendRefs":[{"name":"s","port":80},{"namespace":"b","name":"s"}],"filters":[{"requestMirror":{"backendRef":{"name":"m"}}}]}]}}`, []string{
+			"httproutes.gateway.networking.k8s.io a/r -attaches-> gateways.gateway.networking.k8s.io a/g (missing)",
+			"httproutes.gateway.networking.k8s.io a/r -attaches-> gateways.gateway.networking.k8s.io infra/g (missing)",
+			"httproutes.gateway.networking.k8s.io a/r -attaches-> services a/mesh (missing)",
+			"httproutes.gateway.networking.k8s.io a/r -routes-> services a/s (missing)", "httproutes.gateway.networking.k8s.io a/r -routes-> services b/s (missing)",
+			"httproutes.gateway.networking.k8s.io a/r -routes-> services a/m (missing)",
+		}},
+		{"gateway", "gateways.gateway.networking.k8s.io", "a/g", `{"spec":{"gatewayClassName":"x","listeners":[{"tls":{"certificateRefs":[{"name":"t"}]}}]}}`, []string{
+			"gateways.gateway.networking.k8s.io a/g -class-> gatewayclasses.gateway.networking.k8s.io a/x (unknown)",
+			"gateways.gateway.networking.k8s.io a/g -tls-> secrets a/t (missing)",
+		}},
+		{"autoscaler", "horizontalpodautoscalers.autoscaling", "a/h", `{"spec":{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"}}}`, []string{
+			"horizontalpodautoscalers.autoscaling a/h -scales-> deployments.apps a/d (missing)",
+		}},
+		{"autoscaler of an unknown kind", "horizontalpodautoscalers.autoscaling", "a/h", `{"spec":{"scaleTargetRef":{"apiVersion":"argoproj.io/v1","kind":"Rollout","name":"d"}}}`, []string{
+			"horizontalpodautoscalers.autoscaling a/h -scales-> Rollout.argoproj.io a/d (unknown)",
+		}},
+		{"binding", "rolebindings.rbac.authorization.k8s.io", "a/b", `{"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"},
+			"subjects":[{"kind":"ServiceAccount","name":"s","namespace":"b"},{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"u"}]}`, []string{
+			"rolebindings.rbac.authorization.k8s.io a/b -grants-> clusterroles.rbac.authorization.k8s.io view (missing)",
+			"rolebindings.rbac.authorization.k8s.io a/b -subject-> serviceaccounts b/s (missing)",
+		}},
+		{"webhook", "validatingwebhookconfigurations.admissionregistration.k8s.io", "w", `{"webhooks":[{"clientConfig":{"service":{"namespace":"a","name":"s"}}},{"clientConfig":{"url":"https://x"}}]}`, []string{
+			"validatingwebhookconfigurations.admissionregistration.k8s.io w -calls-> services a/s (missing)",
+		}},
+		{"account", "serviceaccounts", "a/s", `{"secrets":[{"name":"t"}],"imagePullSecrets":[{"name":"p"}]}`, []string{
+			"serviceaccounts a/s -holds-> secrets a/t (missing)", "serviceaccounts a/s -pulls-> secrets a/p (missing)",
+		}},
+		{"event", "events", "a/e", `{"involvedObject":{"apiVersion":"v1","kind":"Pod","namespace":"a","name":"p","uid":"u"}}`, []string{
+			"events a/e -about-> pods a/p (missing)",
+		}},
+		{"malformed", "pods", "a/p", `{"metadata":{"ownerReferences":[{"kind":"ReplicaSet","name":"r"}]},"spec":{"nodeName":7,"serviceAccountName":"",
+			"imagePullSecrets":[{"name":7},{}],"volumes":"x","containers":[{"env":[{"valueFrom":{"secretKeyRef":{"name":["x"]}}}]}]}}`, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.put(tt.resource, tt.id, tt.body)
+			equal(t, "edges", w.walk(tt.resource, tt.id).text(), tt.edges)
+		})
+	}
+}
+
+// shop is a Deployment with two pods, and what is around it.
+func shop(t testing.TB) *world {
+	w := newWorld(t)
+	w.put("deployments.apps", "shop/web", "")
+	w.put("replicasets.apps", "shop/web-1", `{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"`+uid("deployments.apps", "shop/web")+`"}]}}`)
+	for _, name := range []string{"shop/web-1-a", "shop/web-1-b"} {
+		w.put("pods", name, `{"metadata":{"labels":{"app":"web"},"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-1","uid":"`+uid("replicasets.apps", "shop/web-1")+`"}]},
+			"spec":{"nodeName":"n1","serviceAccountName":"default","volumes":[{"configMap":{"name":"web"}},{"secret":{"secretName":"gone","optional":true}}]}}`)
+	}
+	w.put("pods", "shop/other", `{"metadata":{"labels":{"app":"other"}},"spec":{"nodeName":"n1","serviceAccountName":"default","volumes":[{"configMap":{"name":"web"}}]}}`)
+	w.put("services", "shop/web", `{"spec":{"selector":{"app":"web"}}}`)
+	w.put("services", "shop/nothing", `{"spec":{"selector":{"app":"wbe"}}}`)
+	w.put("services", "shop/external", `{"spec":{"externalName":"example.com"}}`)
+	w.put("services", "other/web", `{"spec":{"selector":{"app":"web"}}}`)
+	w.put("networkpolicies.networking.k8s.io", "shop/all", `{"spec":{"podSelector":{}}}`)
+	w.put("poddisruptionbudgets.policy", "shop/web", `{"spec":{"selector":{"matchExpressions":[{"key":"app","operator":"In","values":["web"]}]}}}`)
+	w.put("ingresses.networking.k8s.io", "shop/web", `{"spec":{"rules":[{"http":{"paths":[{"backend":{"service":{"name":"web"}}}]}}]}}`)
+	w.put("configmaps", "shop/web", "")
+	w.put("serviceaccounts", "shop/default", "")
+	w.put("nodes", "n1", "")
+	w.put("namespaces", "shop", "")
+	return w
+}
+
+func TestWalk(t *testing.T) {
+	w := shop(t)
+	a := w.walk("deployments.apps", "shop/web", func(q *Query) { q.Depth = 3 })
+	pods := []string{"pods shop/web-1-a", "pods shop/web-1-b"}
+	want := []string{"deployments.apps shop/web -owns-> replicasets.apps shop/web-1"}
+	for _, p := range pods {
+		want = append(want, "replicasets.apps shop/web-1 -owns-> "+p, p+" -runsOn-> nodes n1", p+" -runsAs-> serviceaccounts shop/default",
+			p+" -mounts-> configmaps shop/web", p+" -mounts-> secrets shop/gone (missing)", "services shop/web -selects-> "+p,
+			"networkpolicies.networking.k8s.io shop/all -selects-> "+p, "poddisruptionbudgets.policy shop/web -selects-> "+p)
+	}
+	equal(t, "graph", a.text(), want)
+	for _, n := range a.Nodes {
+		if hub := n.Resource == "nodes" || n.Resource == "serviceaccounts"; n.Hub != hub {
+			t.Errorf("%s: hub = %v", n.text(), n.Hub)
+		}
+		if n.State != cache.Live {
+			t.Errorf("%s: state = %q", n.text(), n.State)
+		}
+	}
+	if a.Truncated || len(a.Unanswered) > 0 || a.Nodes[0].Depth != 0 || a.Nodes[len(a.Nodes)-1].Depth != 3 {
+		t.Errorf("answer = %+v", a)
+	}
+}
+
+func TestWalkRestrictions(t *testing.T) {
+	w := shop(t)
+	for name, tt := range map[string]struct {
+		from, id string
+		change   func(*Query)
+		want     []string
+	}{
+		"in": {"configmaps", "shop/web", func(q *Query) { q.Depth, q.Direction = 3, In }, []string{
+			"pods shop/web-1-a -mounts-> configmaps shop/web", "pods shop/web-1-b -mounts-> configmaps shop/web", "pods shop/other -mounts-> configmaps shop/web",
+			"replicasets.apps shop/web-1 -owns-> pods shop/web-1-a", "replicasets.apps shop/web-1 -owns-> pods shop/web-1-b",
+			"deployments.apps shop/web -owns-> replicasets.apps shop/web-1", "services shop/web -selects-> pods shop/web-1-a", "services shop/web -selects-> pods shop/web-1-b",
+			"networkpolicies.networking.k8s.io shop/all -selects-> pods shop/other", "networkpolicies.networking.k8s.io shop/all -selects-> pods shop/web-1-a",
+			"networkpolicies.networking.k8s.io shop/all -selects-> pods shop/web-1-b", "poddisruptionbudgets.policy shop/web -selects-> pods shop/web-1-a",
+			"poddisruptionbudgets.policy shop/web -selects-> pods shop/web-1-b", "ingresses.networking.k8s.io shop/web -routes-> services shop/web"}},
+		"kinds": {"deployments.apps", "shop/web", func(q *Query) {
+			q.Depth, q.Kinds = 2, []schema.GroupResource{{Group: "apps", Resource: "replicasets"}}
+		}, []string{"deployments.apps shop/web -owns-> replicasets.apps shop/web-1"}},
+		"edges": {"pods", "shop/web-1-a", func(q *Query) { q.Edges = []string{"mounts"} }, []string{
+			"pods shop/web-1-a -mounts-> configmaps shop/web", "pods shop/web-1-a -mounts-> secrets shop/gone (missing)"}},
+		"a hub asked for": {"nodes", "n1", func(q *Query) { q.Depth = 1 }, []string{
+			"pods shop/web-1-a -runsOn-> nodes n1", "pods shop/web-1-b -runsOn-> nodes n1", "pods shop/other -runsOn-> nodes n1"}},
+		"through a hub": {"pods", "shop/other", func(q *Query) {
+			q.Depth, q.Through, q.Edges = 2, []schema.GroupResource{{Resource: "nodes"}}, []string{"runsOn"}
+		}, []string{"pods shop/web-1-a -runsOn-> nodes n1", "pods shop/web-1-b -runsOn-> nodes n1", "pods shop/other -runsOn-> nodes n1"}},
+		"missing": {"secrets", "shop/gone", func(*Query) {}, []string{
+			"pods shop/web-1-a -mounts-> secrets shop/gone (missing)", "pods shop/web-1-b -mounts-> secrets shop/gone (missing)"}},
+		"contains": {"configmaps", "shop/web", func(q *Query) { q.Edges = []string{"contains"} }, []string{"namespaces shop -contains-> configmaps shop/web"}},
+	} {
+		t.Run(name, func(t *testing.T) { equal(t, name, w.walk(tt.from, tt.id, tt.change).text(), tt.want) })
+	}
+	if a := w.walk("namespaces", "shop"); len(a.Edges) != 13 {
+		t.Errorf("a namespace contains %d objects, want 13: %v", len(a.Edges), a.text())
+	}
+}
+
+// TestCrowd: who has nothing in common but a much used object is not related.
+func TestCrowd(t *testing.T) {
+	w := newWorld(t)
+	w.put("serviceaccounts", "a/s", `{"imagePullSecrets":[{"name":"p"}]}`)
+	for i := range crowd + 1 {
+		w.put("pods", fmt.Sprintf("a/p%d", i), `{"spec":{"serviceAccountName":"s"}}`)
+	}
+	two := func(q *Query) { q.Depth = 2 }
+	want := []string{"pods a/p0 -runsAs-> serviceaccounts a/s", "serviceaccounts a/s -pulls-> secrets a/p (missing)"}
+	a := w.walk("pods", "a/p0", two)
+	equal(t, "around one of many", a.text(), want)
+	if !a.Nodes[1].Hub {
+		t.Error("the account is not called a hub")
+	}
+	if a := w.walk("pods", "a/p0", two, func(q *Query) { q.Through = []schema.GroupResource{{Resource: "serviceaccounts"}} }); len(a.Edges) != crowd+2 {
+		t.Errorf("%d edges through the account, want %d", len(a.Edges), crowd+2)
+	}
+	if a := w.walk("serviceaccounts", "a/s"); len(a.Edges) != crowd+2 {
+		t.Errorf("%d edges around the account, want %d", len(a.Edges), crowd+2)
+	}
+	w.delete("pods", "a/p7")
+	if a := w.walk("pods", "a/p0", two); len(a.Edges) != crowd+1 {
+		t.Errorf("%d edges around one of few, want %d", len(a.Edges), crowd+1)
+	}
+}
+
+func TestWalkLimit(t *testing.T) {
+	w := shop(t)
+	a := w.walk("deployments.apps", "shop/web", func(q *Query) { q.Depth, q.Limit = 5, 3 })
+	if !a.Truncated || len(a.Nodes) != 3 {
+		t.Errorf("truncated = %v with %d nodes", a.Truncated, len(a.Nodes))
+	}
+	if b := w.walk("deployments.apps", "shop/web", func(q *Query) { q.Depth, q.Limit = 5, 3 }); !slices.Equal(a.text(), b.text()) {
+		t.Errorf("cut off differently: %v, %v", a.text(), b.text())
+	}
+}
+
+func TestNotFound(t *testing.T) {
+	w := shop(t)
+	for _, q := range []Query{query("pods", "shop/nobody"), query("unknown.example.com", "a/b")} {
+		if _, err := w.graph.Walk(t.Context(), q); !errors.Is(err, cache.ErrNotFound) {
+			t.Errorf("Walk(%v) = %v, want ErrNotFound", q.Key, err)
+		}
+	}
+}
+
+// TestOwnersByUID: an object of the same name is not the owner.
+func TestOwnersByUID(t *testing.T) {
+	w := newWorld(t)
+	w.put("replicasets.apps", "a/r", `{"metadata":{"uid":"new"}}`)
+	w.put("pods", "a/p", `{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"old"}]}}`)
+	equal(t, "edges of the pod", w.walk("pods", "a/p").text(), []string{"replicasets.apps a/r (missing) -owns-> pods a/p"})
+	equal(t, "edges of the ReplicaSet", w.walk("replicasets.apps", "a/r").text(), nil)
+
+	w.put("replicasets.apps", "a/r", `{"metadata":{"uid":"old"}}`)
+	equal(t, "edges after the owner came", w.walk("replicasets.apps", "a/r").text(), []string{"replicasets.apps a/r -owns-> pods a/p"})
+	equal(t, "edges of the pod", w.walk("pods", "a/p").text(), []string{"replicasets.apps a/r -owns-> pods a/p"})
+}
+
+// TestUnknown: what the copy cannot tell is not missing.
+func TestUnknown(t *testing.T) {
+	w := newWorld(t)
+	w.put("pods", "a/p", `{"spec":{"volumes":[{"secret":{"secretName":"s"}},{"configMap":{"name":"c"}}]}}`)
+	w.put("pods", "b/p", `{"spec":{"volumes":[{"configMap":{"name":"c"}}]}}`)
+	w.resource("secrets").state = cache.Forbidden
+	maps := w.resource("configmaps")
+	w.resources = slices.DeleteFunc(w.resources, func(r *resource) bool { return r == maps })
+	w.add("N configmaps v1 ConfigMap", func(s *cache.Spec) { s.Namespaces = []string{"b"} })
+	equal(t, "edges", w.walk("pods", "a/p").text(), []string{"pods a/p -mounts-> secrets a/s (unknown)", "pods a/p -mounts-> configmaps a/c (unknown)"})
+	equal(t, "edges", w.walk("pods", "b/p").text(), []string{"pods b/p -mounts-> configmaps b/c (missing)"})
+
+	a, err := w.graph.Dangling(t.Context(), DanglingQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Items) != 1 || a.Items[0].From.Key.Namespace != "b" {
+		t.Errorf("dangling = %+v, want that of b only", a.Items)
+	}
+	if len(a.Unanswered) != 1 || a.Unanswered[0].Spec.Name() != "secrets" {
+		t.Errorf("unanswered = %+v, want secrets", a.Unanswered)
+	}
+}
+
+// TestResourcesComeAndGo: a definition that comes turns what was unknown into
+// objects, and back.
+func TestResourcesComeAndGo(t *testing.T) {
+	w := newWorld(t)
+	w.put("horizontalpodautoscalers.autoscaling", "a/h", `{"spec":{"scaleTargetRef":{"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout","name":"r"}}}`)
+	unknown := []string{"horizontalpodautoscalers.autoscaling a/h -scales-> Rollout.argoproj.io a/r (unknown)"}
+	equal(t, "before", w.walk("horizontalpodautoscalers.autoscaling", "a/h").text(), unknown)
+	rollouts := w.add("N rollouts.argoproj.io v1alpha1 Rollout")
+	equal(t, "with the resource", w.walk("horizontalpodautoscalers.autoscaling", "a/h").text(),
+		[]string{"horizontalpodautoscalers.autoscaling a/h -scales-> rollouts.argoproj.io a/r (missing)"})
+	w.put("rollouts.argoproj.io", "a/r", "")
+	there := []string{"horizontalpodautoscalers.autoscaling a/h -scales-> rollouts.argoproj.io a/r"}
+	equal(t, "with the object", w.walk("horizontalpodautoscalers.autoscaling", "a/h").text(), there)
+	w.resources = slices.DeleteFunc(w.resources, func(r *resource) bool { return r == rollouts })
+	equal(t, "without the resource", w.walk("horizontalpodautoscalers.autoscaling", "a/h").text(),
+		[]string{"horizontalpodautoscalers.autoscaling a/h -scales-> rollouts.argoproj.io a/r (unknown)"})
+	w.resources = append(w.resources, rollouts)
+	equal(t, "with both again", w.walk("horizontalpodautoscalers.autoscaling", "a/h").text(), there)
+}
+
+// TestVersionChanges: the cluster serves a resource in another version now.
+func TestVersionChanges(t *testing.T) {
+	w := newWorld(t)
+	body := `{"spec":{"scaleTargetRef":{"apiVersion":"example.com/v1","kind":"Widget","name":"w"}}}`
+	w.put("horizontalpodautoscalers.autoscaling", "a/h", body)
+	w.put("widgets.example.com", "a/w", "")
+	want := []string{"horizontalpodautoscalers.autoscaling a/h -scales-> widgets.example.com a/w"}
+	equal(t, "in v1", w.walk("widgets.example.com", "a/w").text(), want)
+	v1 := w.resource("widgets.example.com")
+	w.resources = slices.DeleteFunc(w.resources, func(r *resource) bool { return r == v1 })
+	w.add("N widgets.example.com v2 Widget")
+	w.put("widgets.example.com", "a/w", "")
+	equal(t, "in v2", w.walk("widgets.example.com", "a/w").text(), want)
+}
+
+func TestDefinitions(t *testing.T) {
+	w := newWorld(t)
+	w.put(crds, "widgets.example.com", "")
+	w.put("widgets.example.com", "a/w", "")
+	want := []string{crds + " widgets.example.com -defines-> widgets.example.com a/w"}
+	equal(t, "edges of the definition", w.walk(crds, "widgets.example.com").text(), want)
+	equal(t, "edges of the object", w.walk("widgets.example.com", "a/w").text(), want)
+}
+
+func TestDeclared(t *testing.T) {
+	w := newWorld(t,
+		Rule{Edge: "paints", From: "widgets.example.com", Path: "spec.colors[*]", To: "configmaps"},
+		Rule{Edge: "signs", From: "widgets.example.com", Path: "spec.key.name", To: "secrets", NamespacePath: "spec.key.namespace"},
+		Rule{Edge: "follows", From: "widgets.example.com", Path: "spec.leader"})
+	w.put("widgets.example.com", "a/w", `{"spec":{"colors":["red",{"name":"blue","namespace":"b"},7],"key":{"namespace":"vault","name":"k"},"leader":{"apiVersion":"v1","kind":"Pod","name":"p"}}}`)
+	equal(t, "edges", w.walk("widgets.example.com", "a/w").text(), []string{
+		"widgets.example.com a/w -paints-> configmaps a/red (missing)", "widgets.example.com a/w -paints-> configmaps b/blue (missing)",
+		"widgets.example.com a/w -signs-> secrets vault/k (missing)", "widgets.example.com a/w -follows-> pods a/p (missing)"})
+	if edges := w.graph.Edges(); !slices.Contains(edges, "paints") || !slices.Contains(edges, "owns") || !slices.IsSorted(edges) {
+		t.Errorf("Edges() = %v", edges)
+	}
+	for _, bad := range []Rule{{}, {Edge: "e", From: "pods", Path: "a..b"}, {Edge: "e", From: "pods", Path: "a", NamespacePath: "["},
+		{Edge: "e", From: "pods", Path: "a[*]", NamespacePath: "b"}} {
+		if _, err := New(nil, Options{Declared: []Rule{bad}}); err == nil {
+			t.Errorf("New(%+v) does not fail", bad)
+		}
+	}
+}
+
+func TestDangling(t *testing.T) {
+	w := shop(t)
+	w.put("ingresses.networking.k8s.io", "shop/old", `{"spec":{"rules":[{"http":{"paths":[{"backend":{"service":{"name":"blog"}}}]}}]}}`)
+	w.put("events", "shop/e", `{"involvedObject":{"kind":"Pod","namespace":"shop","name":"deleted"}}`)
+	w.put("pods", "other/p", `{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"u"}]},"spec":{"containers":[{"env":[
+		{"valueFrom":{"secretKeyRef":{"name":"s","optional":true}}},{"valueFrom":{"secretKeyRef":{"name":"s"}}}]}]}}`)
+	for name, tt := range map[string]struct {
+		query DanglingQuery
+		want  []string
+	}{
+		"all": {DanglingQuery{}, []string{
+			"ingresses.networking.k8s.io shop/old -routes-> services shop/blog (missing)", "services shop/nothing selects nothing by app=wbe",
+			"services other/web selects nothing by app=web", "replicasets.apps other/r (missing) -owns-> pods other/p", "pods other/p -env-> secrets other/s (missing)"}},
+		"namespaces": {DanglingQuery{Namespaces: []string{"sh*"}}, []string{
+			"ingresses.networking.k8s.io shop/old -routes-> services shop/blog (missing)", "services shop/nothing selects nothing by app=wbe"}},
+		"kinds": {DanglingQuery{Kinds: []schema.GroupResource{{Resource: "secrets"}}}, []string{"pods other/p -env-> secrets other/s (missing)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, err := w.graph.Dangling(t.Context(), tt.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			equal(t, "dangling", a.text(), tt.want)
+		})
+	}
+	a, err := w.graph.Dangling(t.Context(), DanglingQuery{Limit: 2})
+	if err != nil || len(a.Items) != 2 || !a.Truncated {
+		t.Errorf("with limit 2: %+v, %v", a, err)
+	}
+	w.put("services", "shop/blog", "")
+	w.put("pods", "shop/late", `{"metadata":{"labels":{"app":"wbe"}}}`)
+	a, err = w.graph.Dangling(t.Context(), DanglingQuery{Namespaces: []string{"shop"}})
+	if err != nil || len(a.Items) != 0 {
+		t.Errorf("after the repair: %v, %v", a.text(), err)
+	}
+}
+
+func (a *DanglingAnswer) text() []string {
+	var out []string
+	for _, d := range a.Items {
+		switch from := d.From.text(); {
+		case d.To == nil:
+			out = append(out, from+" selects nothing by "+d.Selector)
+		case d.Edge == "owns":
+			out = append(out, d.To.text()+" -owns-> "+from)
+		default:
+			out = append(out, from+" -"+d.Edge+"-> "+d.To.text())
+		}
+	}
+	return out
+}
+
+// TestConcurrent: any goroutine may ask, and gets what is true now, while stores
+// change.
+func TestConcurrent(t *testing.T) {
+	w := shop(t)
+	var readers sync.WaitGroup
+	done := make(chan struct{})
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if _, err := w.graph.Walk(t.Context(), query("deployments.apps", "shop/web", func(q *Query) { q.Depth = 4 })); err != nil {
+					t.Error(err)
+				}
+				if _, err := w.graph.Dangling(t.Context(), DanglingQuery{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range 300 {
+		name := fmt.Sprintf("shop/cm-%d", i%7)
+		w.put("configmaps", name, "")
+		w.put("pods", "shop/other", `{"spec":{"volumes":[{"configMap":{"name":"`+name[5:]+`"}}]}}`)
+		equal(t, "what was just written", w.walk("pods", "shop/other", func(q *Query) { q.Edges = []string{"mounts"} }).text(),
+			[]string{"pods shop/other -mounts-> configmaps " + name})
+		if i%3 == 0 {
+			w.delete("configmaps", name)
+		}
+	}
+	close(done)
+	readers.Wait()
+}
+
+func TestCancelled(t *testing.T) {
+	w := shop(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := w.graph.Walk(ctx, query("deployments.apps", "shop/web")); !errors.Is(err, context.Canceled) {
+		t.Errorf("Walk() = %v, want context.Canceled", err)
+	}
+	if a := w.walk("deployments.apps", "shop/web"); len(a.Edges) != 1 {
+		t.Errorf("after that: %v", a.text())
+	}
+}
+
+// TestClose: it gives everything back, and begins anew.
+func TestClose(t *testing.T) {
+	w := shop(t)
+	before := w.walk("deployments.apps", "shop/web").text()
+	if n := w.graph.Stats(); n.Nodes == 0 || n.Edges == 0 || n.Unread != 0 {
+		t.Errorf("Stats() = %+v", n)
+	}
+	w.graph.Close()
+	if n := w.graph.Stats(); n != (Stats{}) {
+		t.Errorf("Stats() after Close = %+v", n)
+	}
+	if s := w.resource("pods").store.Stats().Subscribers; s != 0 {
+		t.Errorf("%d subscribers after Close", s)
+	}
+	equal(t, "graph", w.walk("deployments.apps", "shop/web").text(), before)
+}

@@ -1,0 +1,222 @@
+package graph
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/follow"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// resource is a real Store in a state the test chooses.
+type resource struct {
+	spec  cache.Spec
+	state cache.State
+	store *cache.Store
+}
+
+func (r *resource) Spec() cache.Spec     { return r.spec }
+func (r *resource) Store() *cache.Store  { return r.store }
+func (r *resource) Status() cache.Status { return cache.Status{Spec: r.spec, State: r.state} }
+
+// world is a cluster of empty, live resources, and its Graph.
+type world struct {
+	tb        testing.TB
+	resources []*resource
+	version   int
+	graph     *Graph
+}
+
+// usual are resources as name/Kind; a capital N before means namespaced.
+var usual = []string{
+	"N pods v1 Pod", "N configmaps v1 ConfigMap", "N secrets v1 Secret", "N services v1 Service",
+	"N serviceaccounts v1 ServiceAccount", "N persistentvolumeclaims v1 PersistentVolumeClaim", "- persistentvolumes v1 PersistentVolume",
+	"- nodes v1 Node", "- namespaces v1 Namespace", "N deployments.apps v1 Deployment", "N replicasets.apps v1 ReplicaSet",
+	"N cronjobs.batch v1 CronJob", "N ingresses.networking.k8s.io v1 Ingress", "- ingressclasses.networking.k8s.io v1 IngressClass",
+	"N networkpolicies.networking.k8s.io v1 NetworkPolicy", "N poddisruptionbudgets.policy v1 PodDisruptionBudget",
+	"N endpointslices.discovery.k8s.io v1 EndpointSlice", "- storageclasses.storage.k8s.io v1 StorageClass",
+	"N horizontalpodautoscalers.autoscaling v2 HorizontalPodAutoscaler", "N roles.rbac.authorization.k8s.io v1 Role",
+	"- clusterroles.rbac.authorization.k8s.io v1 ClusterRole", "N rolebindings.rbac.authorization.k8s.io v1 RoleBinding",
+	"- validatingwebhookconfigurations.admissionregistration.k8s.io v1 ValidatingWebhookConfiguration",
+	"- customresourcedefinitions.apiextensions.k8s.io v1 CustomResourceDefinition", "N widgets.example.com v1 Widget",
+	"N httproutes.gateway.networking.k8s.io v1 HTTPRoute", "N gateways.gateway.networking.k8s.io v1 Gateway", "N events v1 Event",
+}
+
+func newWorld(tb testing.TB, declared ...Rule) *world {
+	tb.Helper()
+	w := &world{tb: tb}
+	for _, line := range usual {
+		w.add(line)
+	}
+	w.graph = w.newGraph(declared...)
+	return w
+}
+
+func (w *world) newGraph(declared ...Rule) *Graph {
+	w.tb.Helper()
+	g, err := New(func() []follow.Resource {
+		var all []follow.Resource
+		for _, r := range w.resources {
+			all = append(all, r)
+		}
+		return all
+	}, Options{Declared: declared})
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	return g
+}
+
+// add makes a live resource of a line of usual.
+func (w *world) add(line string, change ...func(*cache.Spec)) *resource {
+	w.tb.Helper()
+	f := strings.Fields(line)
+	gr := schema.ParseGroupResource(f[1])
+	spec := cache.Spec{Resource: cache.Resource{GVR: gr.WithVersion(f[2])}, Kind: f[3], Namespaced: f[0] == "N", Watch: true}
+	for _, c := range change {
+		c(&spec)
+	}
+	store, err := cache.NewStore(spec, cache.StoreOptions{})
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	store.Replace("", nil, "1")
+	r := &resource{spec: spec, state: cache.Live, store: store}
+	w.resources = append(w.resources, r)
+	return r
+}
+
+func (w *world) resource(name string) *resource {
+	w.tb.Helper()
+	for _, r := range w.resources {
+		if r.spec.Name() == name {
+			return r
+		}
+	}
+	w.tb.Fatalf("no resource %s", name)
+	return nil
+}
+
+// object is JSON in the making.
+type object map[string]any
+
+// put applies an object of a resource; its JSON is body with identity added.
+func (w *world) put(name, id, body string) {
+	w.tb.Helper()
+	var o object
+	if body == "" {
+		body = "{}"
+	}
+	if err := json.Unmarshal([]byte(body), &o); err != nil {
+		w.tb.Fatalf("%s: %v", body, err)
+	}
+	w.apply(cache.Modified, name, id, o)
+}
+
+// apply fills in identity: id is namespace/name or name, the UID is made of
+// both unless the object has one.
+func (w *world) apply(t cache.EventType, name, id string, o object) {
+	w.tb.Helper()
+	r := w.resource(name)
+	w.version++
+	namespace, n, ok := strings.Cut(id, "/")
+	if !ok {
+		namespace, n = "", id
+	}
+	meta, _ := o["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	if meta["uid"] == nil {
+		meta["uid"] = uid(name, id)
+	}
+	meta["name"], meta["resourceVersion"] = n, fmt.Sprint(100+w.version)
+	if namespace != "" {
+		meta["namespace"] = namespace
+	}
+	o["metadata"] = meta
+	raw, err := json.Marshal(o)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	decoded, err := r.store.Decode(raw, r.spec.GVR.GroupVersion().String(), r.spec.Kind)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	r.store.Apply("", t, decoded)
+}
+
+func (w *world) delete(name, id string) { w.apply(cache.Deleted, name, id, object{}) }
+
+func uid(name, id string) string { return "uid:" + name + ":" + id }
+
+// walk asks and fails the test on an error.
+func (w *world) walk(name, id string, change ...func(*Query)) *Answer {
+	w.tb.Helper()
+	a, err := w.graph.Walk(w.tb.Context(), query(name, id, change...))
+	if err != nil {
+		w.tb.Fatalf("walk from %s %s: %v", name, id, err)
+	}
+	return a
+}
+
+func query(name, id string, change ...func(*Query)) Query {
+	namespace, n, ok := strings.Cut(id, "/")
+	if !ok {
+		namespace, n = "", id
+	}
+	q := Query{Resource: schema.ParseGroupResource(name), Key: cache.Key{Namespace: namespace, Name: n}, Depth: 1, Limit: 100000}
+	for _, c := range change {
+		c(&q)
+	}
+	return q
+}
+
+// text is an edge as "resource id -edge-> resource id".
+func (a *Answer) text() []string {
+	var out []string
+	for _, e := range a.Edges {
+		out = append(out, a.Nodes[e.From].text()+" -"+e.Edge+"-> "+a.Nodes[e.To].text())
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (n Node) text() string {
+	text := n.Resource + " " + n.Key.String()
+	switch {
+	case n.Missing:
+		text += " (missing)"
+	case n.Unknown:
+		text += " (unknown)"
+	}
+	return text
+}
+
+func equal(tb testing.TB, what string, got, want []string) {
+	tb.Helper()
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		var b strings.Builder
+		for _, s := range got {
+			if !slices.Contains(want, s) {
+				fmt.Fprintf(&b, "\n  + %s", s)
+			}
+		}
+		for _, s := range want {
+			if !slices.Contains(got, s) {
+				fmt.Fprintf(&b, "\n  - %s", s)
+			}
+		}
+		tb.Errorf("%s differs (+ got, - wanted):%s", what, &b)
+	}
+}

@@ -1,0 +1,162 @@
+package graph
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/follow"
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+// reference is one place of an object that names another.
+type reference struct {
+	rule *compiled
+	// to is the resource that is named, or kind where only that is known.
+	to       schema.GroupResource
+	kind     schema.GroupKind
+	key      cache.Key // its namespace is the holder's unless the reference says
+	uid      string    // of owners
+	optional bool      // the holder can do without
+}
+
+// links are all that an object says about others.
+type links struct {
+	key        cache.Key
+	uid        string
+	stamp      uint64 // of the version they were read from
+	references []reference
+	selector   labels.Selector // nil: none
+	unread     bool            // it could not be read
+}
+
+// fragment is the JSON of any reference: the fields of Kubernetes' many types
+// of them together.
+type fragment struct {
+	APIVersion string  `json:"apiVersion"`
+	APIGroup   *string `json:"apiGroup"`
+	Group      *string `json:"group"`
+	Kind       string  `json:"kind"`
+	Namespace  string  `json:"namespace"`
+	Name       string  `json:"name"`
+	SecretName string  `json:"secretName"`
+	ClaimName  string  `json:"claimName"`
+	UID        string  `json:"uid"`
+	Optional   bool    `json:"optional"`
+}
+
+// read takes the links out of o. If that fails the object has none.
+func (r *reader) read(o *cache.Object) *links {
+	l := &links{key: o.Key(), uid: o.UID(), stamp: follow.Stamp(o)}
+	if err := r.fill(l, o); err != nil {
+		l.references, l.selector, l.unread = nil, nil, true
+	}
+	return l
+}
+
+func (r *reader) fill(l *links, o *cache.Object) error {
+	if service := o.Labels().Get(serviceNameLabel); service != "" && r.slices() {
+		l.references = append(l.references, reference{rule: sliceRule,
+			to: schema.GroupResource{Resource: "services"}, key: cache.Key{Namespace: o.Namespace(), Name: service}})
+	}
+	if r.plain() && !o.Owned() {
+		return nil
+	}
+	raw, err := o.JSON()
+	if err != nil {
+		return err
+	}
+	namespaces := map[*compiled]string{}
+	err = r.extractor.Each(raw, func(v rawjson.Value) bool {
+		if rule := r.namespaces[v.Path]; rule != nil && v.Kind == rawjson.String {
+			namespaces[rule] = string(v.Text)
+		}
+		r.add(l, v)
+		return true
+	})
+	for i := range l.references {
+		if ns, ok := namespaces[l.references[i].rule]; ok {
+			l.references[i].key.Namespace = ns
+		}
+	}
+	return err
+}
+
+// slices reports whether r reads EndpointSlices.
+func (r *reader) slices() bool {
+	return len(r.rules) > 1 && r.rules[1].from.Resource == "endpointslices"
+}
+
+func (r *reader) add(l *links, v rawjson.Value) {
+	switch {
+	case v.Path == r.selectorAt:
+		if v.Kind == rawjson.Object {
+			l.selector = r.selector.parse(v.Text)
+		}
+	case v.Path < len(r.rules):
+		if ref, ok := r.rules[v.Path].read(v, l.key.Namespace); ok {
+			l.references = append(l.references, ref)
+		}
+	}
+}
+
+// read takes one reference out of a value. What is malformed, empty or of a
+// kind that does not count is none.
+func (c *compiled) read(v rawjson.Value, namespace string) (reference, bool) {
+	ref := reference{rule: c, to: c.to, kind: c.kind, key: cache.Key{Namespace: namespace}}
+	switch v.Kind {
+	case rawjson.String:
+		ref.key.Name = string(v.Text)
+		return ref, ref.key.Name != "" && c.To != ""
+	case rawjson.Object:
+		var f fragment
+		if json.Unmarshal(v.Text, &f) != nil {
+			return ref, false
+		}
+		return c.readFragment(ref, f)
+	default:
+		return ref, false
+	}
+}
+
+func (c *compiled) readFragment(ref reference, f fragment) (reference, bool) {
+	ref.key.Name = cmp.Or(f.Name, f.SecretName, f.ClaimName)
+	ref.key.Namespace = cmp.Or(f.Namespace, ref.key.Namespace)
+	ref.optional = f.Optional
+	if ref.key.Name == "" || c.only != "" && f.Kind != c.only {
+		return ref, false
+	}
+	if c.To != "" {
+		return ref, true
+	}
+	ref.kind = f.groupKind(c.kind)
+	if c == ownerRule {
+		ref.uid = f.UID
+		if f.UID == "" {
+			return ref, false
+		}
+	}
+	return ref, ref.kind.Kind != ""
+}
+
+// groupKind is what the reference says it names, completed by what it means
+// when it does not.
+func (f fragment) groupKind(def schema.GroupKind) schema.GroupKind {
+	kind := schema.GroupKind{Group: def.Group, Kind: cmp.Or(f.Kind, def.Kind)}
+	switch {
+	case f.APIVersion != "":
+		gv, err := schema.ParseGroupVersion(f.APIVersion)
+		if err != nil {
+			return schema.GroupKind{}
+		}
+		kind.Group = gv.Group
+	case f.APIGroup != nil:
+		kind.Group = *f.APIGroup
+	case f.Group != nil:
+		kind.Group = *f.Group
+	}
+	return kind
+}

@@ -1,0 +1,269 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// Direction says which edges of a node are followed.
+type Direction int
+
+// Edges lead from what owns, uses, selects or routes to what is owned, used,
+// selected or routed to.
+const (
+	Both Direction = iota
+	Out            // towards what the object needs and consists of
+	In             // towards what needs the object
+)
+
+// Query asks for the surroundings of one object.
+type Query struct {
+	Resource schema.GroupResource
+	Key      cache.Key
+	// Depth is how many edges away from the object the answer reaches.
+	Depth     int
+	Direction Direction
+	// Kinds are the resources walked to; none means all.
+	Kinds []schema.GroupResource
+	// Edges are the kinds of edges followed. None means all but "contains",
+	// which relates a namespace to everything in it and is only followed from a
+	// namespace asked for.
+	Edges []string
+	// Through are resources whose hubs are walked through.
+	Through []schema.GroupResource
+	// Limit bounds the nodes of the answer; DefaultLimit if it is not positive.
+	Limit int
+}
+
+// walk is one answer being found. The Graph is locked for reading meanwhile.
+type walk struct {
+	*state
+	rules     []*compiled
+	ctx       context.Context
+	query     *Query
+	root      nodeID
+	depths    map[nodeID]int
+	order     []nodeID
+	edges     []walked
+	seen      map[walked]bool
+	truncated bool
+}
+
+// walked is an edge of an answer.
+type walked struct {
+	from, to nodeID
+	rule     *compiled
+}
+
+// hop is an edge seen from one end: to the node other, out from the one at hand
+// or into it.
+type hop struct {
+	other nodeID
+	rule  *compiled
+	out   bool
+}
+
+// run walks breadth first, so that a limit cuts off what is farthest.
+func (w *walk) run() error {
+	w.visit(w.root, 0)
+	for i := 0; i < len(w.order); i++ {
+		id := w.order[i]
+		depth := w.depths[id]
+		if depth == w.query.Depth || w.stops(id) {
+			continue
+		}
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		hops, err := w.hops(id)
+		if err != nil {
+			return err
+		}
+		for _, h := range hops {
+			w.take(id, h, depth+1)
+		}
+	}
+	return nil
+}
+
+func (w *walk) visit(id nodeID, depth int) {
+	w.depths[id] = depth
+	w.order = append(w.order, id)
+}
+
+// stops reports whether a node is a hub that is not walked through.
+func (w *walk) stops(id nodeID) bool {
+	return w.kindOf(id).hub(w.nodes[id].key.Name) && !w.through(id)
+}
+
+// through reports whether the query wants to go on from a node, hub or not.
+func (w *walk) through(id nodeID) bool {
+	return id == w.root || slices.Contains(w.query.Through, w.kindOf(id).status.Spec.GVR.GroupResource())
+}
+
+// crowd is how many may name an object before it is a hub to them.
+const crowd = 100
+
+// crowded reports whether so many name a node that they have nothing in common
+// but that. It is not walked through to them, only to what it needs itself.
+func (w *walk) crowded(id nodeID) bool {
+	by := w.nodes[id].by
+	if len(by) <= crowd || w.through(id) {
+		return false
+	}
+	n := 0
+	for _, e := range by {
+		if !w.rules[e.rule].flip { // what it owns is its own
+			n++
+		}
+	}
+	return n > crowd
+}
+
+// take enters an edge and the node at its other end.
+func (w *walk) take(id nodeID, h hop, depth int) {
+	if _, ok := w.depths[h.other]; !ok {
+		if len(w.order) >= w.query.Limit {
+			w.truncated = true
+			return
+		}
+		w.visit(h.other, depth)
+	}
+	e := walked{id, h.other, h.rule}
+	if !h.out {
+		e.from, e.to = e.to, e.from
+	}
+	if !w.seen[e] {
+		w.seen[e] = true
+		w.edges = append(w.edges, e)
+	}
+}
+
+// hops lists the edges of a node that the query follows, in a stable order.
+func (w *walk) hops(id nodeID) ([]hop, error) {
+	var hops []hop
+	add := func(h hop) {
+		if w.wants(h) {
+			hops = append(hops, h)
+		}
+	}
+	w.references(id, add)
+	w.definitions(id, add)
+	if err := w.selections(id, add); err != nil {
+		return nil, err
+	}
+	if err := w.contents(id, add); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(hops, func(a, b hop) int {
+		return cmp.Or(w.compareNodes(a.other, b.other), cmp.Compare(a.rule.Edge, b.rule.Edge), cmp.Compare(a.rule.why, b.rule.why))
+	})
+	return hops, nil
+}
+
+func (w *walk) wants(h hop) bool {
+	q := w.query
+	if q.Direction == Out && !h.out || q.Direction == In && h.out {
+		return false
+	}
+	if len(q.Edges) > 0 && !slices.Contains(q.Edges, h.rule.Edge) {
+		return false
+	}
+	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, w.kindOf(h.other).status.Spec.GVR.GroupResource())
+}
+
+// references visits what a node names and what names it, also by its UID.
+func (w *walk) references(id nodeID, add func(hop)) {
+	n := &w.nodes[id]
+	for _, e := range n.refs {
+		rule := w.rules[e.rule]
+		add(hop{w.object(e.other), rule, !rule.flip})
+	}
+	if !w.crowded(id) {
+		w.named(n.by, add)
+	}
+	if n.present {
+		if a, ok := w.aliases[alias{n.kind, n.key, n.uid}]; ok {
+			w.named(w.nodes[a].by, add)
+		}
+	}
+}
+
+func (w *walk) named(by []edge, add func(hop)) {
+	for _, e := range by {
+		rule := w.rules[e.rule]
+		add(hop{e.other, rule, rule.flip})
+	}
+}
+
+// definitions visits the objects of a CustomResourceDefinition, and of a custom
+// object its definition.
+func (w *walk) definitions(id nodeID, add func(hop)) {
+	n := &w.nodes[id]
+	crd, ok := w.byResource[schema.ParseGroupResource(crds)]
+	if !ok || !n.present {
+		return
+	}
+	if n.kind != crd {
+		name := w.all[n.kind].status.Spec.GVR.GroupResource().String()
+		if definition, ok := w.all[crd].byKey[cache.Key{Name: name}]; ok && w.nodes[definition].present {
+			add(hop{definition, definesRule, false})
+		}
+		return
+	}
+	k, ok := w.byResource[schema.ParseGroupResource(n.key.Name)]
+	if !ok {
+		return
+	}
+	for _, object := range w.all[k].byKey {
+		if w.nodes[object].present {
+			add(hop{object, definesRule, true})
+		}
+	}
+}
+
+// contents visits the objects of a namespace, and of an object its namespace.
+func (w *walk) contents(id nodeID, add func(hop)) error {
+	n := &w.nodes[id]
+	namespaces, ok := w.byResource[schema.GroupResource{Resource: "namespaces"}]
+	if !ok {
+		return nil
+	}
+	if !slices.Contains(w.query.Edges, namespaceRule.Edge) && (n.kind != namespaces || id != w.root) {
+		return nil
+	}
+	if n.kind != namespaces {
+		if n.key.Namespace != "" {
+			if ns, ok := w.all[namespaces].byKey[cache.Key{Name: n.key.Namespace}]; ok {
+				add(hop{ns, namespaceRule, false})
+			}
+		}
+		return nil
+	}
+	for i, k := range w.all {
+		if k.store == nil || !k.status.Spec.Namespaced {
+			continue
+		}
+		found, err := k.store.Select(w.ctx, cache.Query{Terms: []cache.Term{{Index: cache.NamespaceIndex, Value: n.key.Name}}})
+		if err != nil {
+			return err
+		}
+		w.each(kindID(i), found.Objects, func(o nodeID) { add(hop{o, namespaceRule, true}) })
+	}
+	return nil
+}
+
+// each visits the nodes of objects. One that came into its store after the
+// Graph was brought up to date has none yet.
+func (w *walk) each(k kindID, objects []*cache.Object, visit func(nodeID)) {
+	for _, o := range objects {
+		if id, ok := w.all[k].byKey[o.Key()]; ok && w.nodes[id].present {
+			visit(id)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/complete"
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+const maxProposals = 1000
+
+// completionList are proposals. Sampled is absent where an index answered.
+type completionList struct {
+	list[completionItem]
+	Sampled *sampleOf `json:"sampled,omitempty"`
+}
+
+type completionItem struct {
+	Value   string `json:"value"`
+	Kind    string `json:"kind,omitempty"`
+	Objects int    `json:"objects"`
+}
+
+// sampleOf says how many objects were looked at, and out of how many.
+type sampleOf struct {
+	Objects int `json:"objects"`
+	Of      int `json:"of"`
+}
+
+func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
+	p := paramsOf(r)
+	if err := negotiate(w, r, typeJSON); err != nil {
+		return err
+	}
+	what, err := p.oneOf("for", "", "resources", "paths", "values")
+	if err == nil && what == "" {
+		err = invalid("for", "required; one of: resources, paths, values")
+	}
+	if err != nil {
+		return err
+	}
+	q := complete.Query{Prefix: p.Get("prefix")}
+	var errs [3]error
+	var pretty bool
+	q.Limit, errs[0] = p.between("limit", complete.DefaultLimit, 1, maxProposals)
+	pretty, errs[1] = p.flag("pretty")
+	errs[2] = checkCompletion(p, what)
+	if err := firstError(errs[:]); err != nil {
+		return err
+	}
+	var found *complete.Answer
+	switch what {
+	case "resources":
+		found, err = s.completeResources(p, q)
+	default:
+		found, err = s.completeObjects(w, r, q)
+	}
+	if err != nil {
+		return err
+	}
+	return writeTagged(w, r, completionAnswer(found), pretty)
+}
+
+// checkCompletion wants what is needed for a completion, and nothing else.
+func checkCompletion(p params, what string) error {
+	needs := map[string][]string{"paths": {"resource"}, "values": {"resource", "path"}}[what]
+	for _, name := range []string{"resource", "path"} {
+		needed := false
+		for _, n := range needs {
+			needed = needed || n == name
+		}
+		switch {
+		case needed && p.Get(name) == "":
+			return invalid(name, "required with for=%s", what)
+		case !needed && p.Has(name):
+			return invalid(name, "not possible together with for=%s", what)
+		}
+	}
+	return nil
+}
+
+func (s *Server) completeResources(p params, q complete.Query) (*complete.Answer, error) {
+	cluster, err := s.clusterOf(p)
+	if err != nil {
+		return nil, err
+	}
+	var statuses []cache.Status
+	for _, r := range s.relations.resources(cluster) {
+		statuses = append(statuses, r.Status())
+	}
+	return complete.Resources(statuses, q), nil
+}
+
+// completeObjects completes from the objects of a resource.
+func (s *Server) completeObjects(w http.ResponseWriter, r *http.Request, q complete.Query) (*complete.Answer, error) {
+	p := paramsOf(r)
+	res, err := s.Caches.Lookup(p.Get("cluster"), p.Get("resource"))
+	if errors.Is(err, cache.ErrUnknownResource) {
+		return nil, invalid("resource", "%v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	readable, err := readableOf(w, res)
+	if err != nil {
+		return nil, err
+	}
+	setFreshness(w.Header(), readable.status, readable.store.Version())
+	if !p.Has("path") {
+		return complete.Paths(r.Context(), readable.store, q)
+	}
+	path, err := rawjson.ParsePath(p.Get("path"))
+	if err != nil {
+		return nil, invalid("path", "%v", err)
+	}
+	return complete.Values(r.Context(), readable.store, path, q)
+}
+
+func completionAnswer(found *complete.Answer) *completionList {
+	a := &completionList{list: list[completionItem]{Kind: "CompletionList", APIVersion: apiVersion, Items: []completionItem{}}}
+	a.Metadata.Truncated = found.Truncated
+	for _, i := range found.Items {
+		a.Items = append(a.Items, completionItem(i))
+	}
+	if found.Objects > 0 {
+		a.Sampled = &sampleOf{found.Sampled, found.Objects}
+	}
+	return a
+}

@@ -1,0 +1,244 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/graph"
+)
+
+const (
+	maxDepth      = 5
+	defaultDepth  = 3
+	maxGraphNodes = 5000
+)
+
+// graphAnswer is the surroundings of an object. docs/graph.md says what the
+// fields mean.
+type graphAnswer struct {
+	Kind       string           `json:"kind"`
+	APIVersion string           `json:"apiVersion"`
+	Root       string           `json:"root"`
+	Truncated  bool             `json:"truncated"`
+	Nodes      []graphNode      `json:"nodes"`
+	Edges      []graphEdge      `json:"edges"`
+	Unanswered []unansweredItem `json:"unanswered"`
+}
+
+type graphNode struct {
+	ID        string      `json:"id"`
+	Resource  string      `json:"resource"`
+	Kind      string      `json:"kind,omitempty"`
+	Namespace string      `json:"namespace,omitempty"`
+	Name      string      `json:"name"`
+	UID       string      `json:"uid,omitempty"`
+	State     cache.State `json:"state,omitempty"`
+	Depth     int         `json:"depth"`
+	Missing   bool        `json:"missing,omitempty"`
+	Unknown   bool        `json:"unknown,omitempty"`
+	Hub       bool        `json:"hub,omitempty"`
+}
+
+type graphEdge struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Edge string `json:"edge"`
+	Why  string `json:"why"`
+}
+
+// nodeOf shows a node. Its id is the end of its paths in the API, unless
+// another object of the same name has taken them.
+func nodeOf(n graph.Node) graphNode {
+	out := graphNode{
+		ID: objectID(n.Resource, n.Key), Resource: n.Resource, Kind: n.Kind,
+		Namespace: n.Key.Namespace, Name: n.Key.Name, UID: n.UID,
+		State: n.State, Depth: n.Depth, Missing: n.Missing, Unknown: n.Unknown, Hub: n.Hub,
+	}
+	if n.UID != "" && (n.Missing || n.Unknown) {
+		out.ID += "@" + n.UID
+	}
+	return out
+}
+
+func graphAnswerOf(a *graph.Answer) *graphAnswer {
+	out := &graphAnswer{
+		Kind: "Graph", APIVersion: apiVersion, Truncated: a.Truncated,
+		Edges: []graphEdge{}, Unanswered: unansweredItems(a.Unanswered),
+	}
+	for _, n := range a.Nodes {
+		out.Nodes = append(out.Nodes, nodeOf(n))
+	}
+	out.Root = out.Nodes[0].ID
+	for _, e := range a.Edges {
+		out.Edges = append(out.Edges, graphEdge{out.Nodes[e.From].ID, out.Nodes[e.To].ID, e.Edge, e.Why})
+	}
+	return out
+}
+
+func (s *Server) getGraph(w http.ResponseWriter, r *http.Request) error {
+	p := paramsOf(r)
+	show, err := parseShow(p)
+	if err != nil {
+		return err
+	}
+	if err := negotiate(w, r, show.mediaType()); err != nil {
+		return err
+	}
+	res, err := s.lookupReadable(w, r)
+	if err != nil {
+		return err
+	}
+	key, err := objectKey(r, res.status.Spec)
+	if err != nil {
+		return err
+	}
+	g, err := s.relations.graph(res.status.Spec.Cluster)
+	if err != nil {
+		return err
+	}
+	q, err := s.parseGraphQuery(p, res.status.Spec, key, g.Edges())
+	if err != nil {
+		return err
+	}
+	setFreshness(w.Header(), res.status, res.store.Version())
+	answer, err := g.Walk(r.Context(), q)
+	if errors.Is(err, cache.ErrNotFound) {
+		return notFound("%s %q not found", res.status.Spec.Name(), key)
+	}
+	if err != nil {
+		return err
+	}
+	return show.write(w, r, graphAnswerOf(answer))
+}
+
+func (s *Server) parseGraphQuery(p params, spec cache.Spec, key cache.Key, edges []string) (q graph.Query, err error) {
+	q = graph.Query{Resource: spec.GVR.GroupResource(), Key: key}
+	var errs [6]error
+	q.Depth, errs[0] = p.between("depth", defaultDepth, 1, maxDepth)
+	q.Limit, errs[1] = p.between("limit", graph.DefaultLimit, 1, maxGraphNodes)
+	q.Direction, errs[2] = parseDirection(p)
+	q.Kinds, errs[3] = s.resourceNames(p, "kinds", spec.Cluster)
+	q.Through, errs[4] = s.resourceNames(p, "through", spec.Cluster)
+	q.Edges, errs[5] = parseEdges(p, edges)
+	return q, firstError(errs[:])
+}
+
+func firstError(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func parseDirection(p params) (graph.Direction, error) {
+	v, err := p.oneOf("direction", "both", "both", "in", "out")
+	return map[string]graph.Direction{"in": graph.In, "out": graph.Out}[v], err
+}
+
+func parseEdges(p params, known []string) ([]string, error) {
+	names, err := p.words("edges")
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, invalid("edges", "there are no edges %q; there are: %s", name, strings.Join(known, ", "))
+		}
+	}
+	return names, err
+}
+
+type danglingList struct {
+	list[danglingItem]
+	Unanswered []unansweredItem `json:"unanswered"`
+}
+
+// danglingItem is a reference to what is not there, or without a To a selector
+// that selects nothing.
+type danglingItem struct {
+	From     graphNode  `json:"from"`
+	To       *graphNode `json:"to,omitempty"`
+	Edge     string     `json:"edge"`
+	Why      string     `json:"why"`
+	Selector string     `json:"selector,omitempty"`
+}
+
+func (s *Server) listDangling(w http.ResponseWriter, r *http.Request) error {
+	p := paramsOf(r)
+	if err := negotiate(w, r, typeJSON); err != nil {
+		return err
+	}
+	cluster, err := s.clusterOf(p)
+	if err != nil {
+		return err
+	}
+	var errs [4]error
+	var q graph.DanglingQuery
+	q.Namespaces, errs[0] = parseNamespaces(p)
+	q.Kinds, errs[1] = s.resourceNames(p, "kinds", cluster)
+	q.Limit, errs[2] = p.count("limit")
+	pretty, err := p.flag("pretty")
+	if errs[3] = err; firstError(errs[:]) != nil {
+		return firstError(errs[:])
+	}
+	g, err := s.relations.graph(cluster)
+	if err != nil {
+		return err
+	}
+	found, err := g.Dangling(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	return writeTagged(w, r, danglingAnswer(found), pretty)
+}
+
+func danglingAnswer(found *graph.DanglingAnswer) *danglingList {
+	answer := &danglingList{Unanswered: unansweredItems(found.Unanswered)}
+	answer.list = list[danglingItem]{Kind: "DanglingList", APIVersion: apiVersion, Items: []danglingItem{}}
+	answer.Metadata.Truncated = found.Truncated
+	for _, d := range found.Items {
+		item := danglingItem{From: nodeOf(d.From), Edge: d.Edge, Why: d.Why, Selector: d.Selector}
+		if d.To != nil {
+			to := nodeOf(*d.To)
+			item.To = &to
+		}
+		answer.Items = append(answer.Items, item)
+	}
+	return answer
+}
+
+// parseNamespaces reads globs over namespaces.
+func parseNamespaces(p params) ([]string, error) {
+	for _, ns := range p.Values["namespace"] {
+		if ns == "" {
+			return nil, invalid("namespace", "empty; leave it out for all namespaces")
+		}
+		if _, err := path.Match(ns, ""); err != nil {
+			return nil, invalid("namespace", "%q is not a glob: %v", ns, err)
+		}
+	}
+	return p.Values["namespace"], nil
+}
+
+// writeTagged answers with one value and a tag of what it says.
+func writeTagged(w http.ResponseWriter, r *http.Request, value any, pretty bool) error {
+	body, err := marshal(value, pretty)
+	if err != nil {
+		return err
+	}
+	if notModified(w, r, bodyTag(r, body)) {
+		return nil
+	}
+	return writeBody(w, r, append(body, '\n'))
+}
+
+func bodyTag(r *http.Request, body []byte) string {
+	h := fnv.New64a()
+	_, _ = h.Write(body)
+	return etag(r, fmt.Sprintf("%x", h.Sum64()))
+}

@@ -1,0 +1,225 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/follow"
+	"github.com/informerd/informerd/cache/graph"
+	"github.com/informerd/informerd/cache/search"
+)
+
+// relations holds, for each cluster, what is computed from several resources at
+// once. Its parts do nothing until they are asked.
+type relations struct {
+	caches     Caches
+	references []graph.Rule
+	texts      map[string][]string
+
+	mu       sync.Mutex // guards all below
+	graphs   map[string]*graph.Graph
+	searches map[string]*search.Search
+}
+
+// newRelations fails for references and paths that cannot be read.
+func newRelations(opts Options) (*relations, error) {
+	r := &relations{
+		caches: opts.Caches, references: opts.References, texts: opts.SearchTexts,
+		graphs: map[string]*graph.Graph{}, searches: map[string]*search.Search{},
+	}
+	if _, err := r.newGraph(""); err != nil {
+		return nil, err
+	}
+	if _, err := r.newSearch(""); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *relations) newGraph(cluster string) (*graph.Graph, error) {
+	return graph.New(func() []follow.Resource { return r.resources(cluster) }, graph.Options{Declared: r.references})
+}
+
+func (r *relations) newSearch(cluster string) (*search.Search, error) {
+	return search.New(func() []follow.Resource { return r.resources(cluster) }, search.Options{Texts: r.texts})
+}
+
+// graph is that of a cluster.
+func (r *relations) graph(cluster string) (*graph.Graph, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if g := r.graphs[cluster]; g != nil {
+		return g, nil
+	}
+	g, err := r.newGraph(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("make the graph: %w", err)
+	}
+	r.graphs[cluster] = g
+	return g, nil
+}
+
+// search is that of a cluster.
+func (r *relations) search(cluster string) (*search.Search, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.searches[cluster]; s != nil {
+		return s, nil
+	}
+	s, err := r.newSearch(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("make the search: %w", err)
+	}
+	r.searches[cluster] = s
+	return s, nil
+}
+
+func (r *relations) resources(cluster string) []follow.Resource {
+	var all []follow.Resource
+	for _, resource := range r.caches.Resources() {
+		if resource.Spec().Cluster == cluster {
+			all = append(all, resource)
+		}
+	}
+	return all
+}
+
+var (
+	graphNodes    = relationDesc("graph_nodes", "Objects in the graph, and what they name.")
+	graphEdges    = relationDesc("graph_edges", "References in the graph.")
+	graphUnread   = relationDesc("graph_unread_total", "Objects whose references could not be read.")
+	searchObjects = relationDesc("search_objects", "Objects that can be found.")
+	searchTexts   = relationDesc("search_texts", "Different texts they can be found by.")
+	searchUnread  = relationDesc("search_unread_total", "Objects of which only identity and labels can be found.")
+)
+
+func relationDesc(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("informerd_"+name, help, []string{"cluster"}, nil)
+}
+
+// Describe is of prometheus.Collector.
+func (r *relations) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{graphNodes, graphEdges, graphUnread, searchObjects, searchTexts, searchUnread} {
+		ch <- d
+	}
+}
+
+// Collect is of prometheus.Collector. It says nothing of what was not asked yet.
+func (r *relations) Collect(ch chan<- prometheus.Metric) {
+	r.mu.Lock()
+	graphs, searches := maps.Clone(r.graphs), maps.Clone(r.searches)
+	r.mu.Unlock()
+	for cluster, g := range graphs {
+		s := g.Stats()
+		ch <- constant(graphNodes, prometheus.GaugeValue, float64(s.Nodes), cluster)
+		ch <- constant(graphEdges, prometheus.GaugeValue, float64(s.Edges), cluster)
+		ch <- constant(graphUnread, prometheus.CounterValue, float64(s.Unread), cluster)
+	}
+	for cluster, e := range searches {
+		s := e.Stats()
+		ch <- constant(searchObjects, prometheus.GaugeValue, float64(s.Objects), cluster)
+		ch <- constant(searchTexts, prometheus.GaugeValue, float64(s.Texts), cluster)
+		ch <- constant(searchUnread, prometheus.CounterValue, float64(s.Unread), cluster)
+	}
+}
+
+// clusterOf is the cluster a request asks about where no resource says so.
+func (s *Server) clusterOf(p params) (string, error) {
+	name := p.Get("cluster")
+	if err := s.checkCluster(name); err != nil || name != "" {
+		return name, err
+	}
+	var names []string
+	for _, c := range s.Caches.Clusters() {
+		names = append(names, c.Name)
+	}
+	if len(names) > 1 {
+		return "", invalid("cluster", "there are several, name one of: %s", strings.Join(names, ", "))
+	}
+	return strings.Join(names, ""), nil
+}
+
+// resourceNames reads a list of resources as kubectl names them.
+func (s *Server) resourceNames(p params, parameter, cluster string) ([]schema.GroupResource, error) {
+	var out []schema.GroupResource
+	names, err := p.words(parameter)
+	for _, name := range names {
+		res, err := s.Caches.Lookup(cluster, name)
+		if err != nil && !errors.Is(err, cache.ErrNotWatched) {
+			return nil, invalid(parameter, "%v", err)
+		}
+		out = append(out, res.Spec().GVR.GroupResource())
+	}
+	return out, err
+}
+
+// words reads a list separated by commas; there are none if it is absent.
+func (p params) words(name string) ([]string, error) {
+	if !p.Has(name) {
+		return nil, nil
+	}
+	words := strings.Split(p.Get(name), ",")
+	for i := range words {
+		if words[i] = strings.TrimSpace(words[i]); words[i] == "" {
+			return nil, invalid(name, "%q has an empty part; write names with commas between them", p.Get(name))
+		}
+	}
+	return words, nil
+}
+
+// oneOf reads a parameter that has few values; def is that of one not given.
+func (p params) oneOf(name, def string, known ...string) (string, error) {
+	if !p.Has(name) {
+		return def, nil
+	}
+	v := p.Get(name)
+	if !slices.Contains(known, v) {
+		return "", invalid(name, "%q is not one of: %s", v, strings.Join(known, ", "))
+	}
+	return v, nil
+}
+
+// between reads a number within bounds; def is that of one not given.
+func (p params) between(name string, def, least, most int) (int, error) {
+	if !p.Has(name) {
+		return def, nil
+	}
+	n, err := p.count(name)
+	if err != nil || n < least || n > most {
+		return 0, invalid(name, "%q is not a number from %d to %d", p.Get(name), least, most)
+	}
+	return n, nil
+}
+
+// objectID is the end of an object's paths in the API.
+func objectID(resource string, key cache.Key) string {
+	namespace := key.Namespace
+	if namespace == "" {
+		namespace = "-"
+	}
+	return resource + "/" + namespace + "/" + key.Name
+}
+
+// unansweredItem is a resource that an answer over many lacks.
+type unansweredItem struct {
+	Resource string      `json:"resource"`
+	State    cache.State `json:"state"`
+	Reason   string      `json:"reason,omitempty"`
+}
+
+func unansweredItems(statuses []cache.Status) []unansweredItem {
+	items := []unansweredItem{}
+	for _, s := range statuses {
+		items = append(items, unansweredItem{s.Spec.Name(), s.State, s.Reason})
+	}
+	slices.SortFunc(items, func(a, b unansweredItem) int { return strings.Compare(a.Resource, b.Resource) })
+	return items
+}
