@@ -36,3 +36,23 @@ func (e *InvalidError) Error() string { return e.Parameter + ": " + e.Message }
 func invalidf(parameter, format string, args ...any) error {
 	return &InvalidError{Parameter: parameter, Message: fmt.Sprintf(format, args...)}
 }
+
+// EvalError says that a Filter has no value for an object, for example because
+// a field is missing.
+type EvalError struct{ Message string }
+
+func (e *EvalError) Error() string { return e.Message }
+
+// CostError says that answering takes more than the limit that Message names,
+// because of what Parameter asks.
+type CostError struct {
+	Parameter string
+	Message   string
+}
+
+func (e *CostError) Error() string { return e.Parameter + ": " + e.Message }
+
+// TooExpensive is the CostError of a Filter that costs more than limit on what.
+func TooExpensive(what string, limit uint64) error {
+	return &CostError{"filter", fmt.Sprintf("evaluating it on %s costs more than the limit of %d units: select fewer objects by an index, or make it simpler", what, limit)}
+}

@@ -16,7 +16,7 @@ func (s *Store) PageAt(ctx context.Context, q Query, limit int, version string) 
 	if err != nil {
 		return nil, err
 	}
-	return s.firstPage(q, r, limit), nil
+	return s.FirstPage(q, r, limit), nil
 }
 
 // selectAt is Select as of version.
@@ -32,9 +32,11 @@ func (s *Store) selectAt(ctx context.Context, q Query, version string) (*Result,
 		}
 		return true
 	})
-	if objs, _, err = m.filter(ctx, objs); err != nil {
+	kept, err := m.filter(ctx, objs)
+	if err != nil {
 		return nil, err
 	}
+	objs = kept.objects
 	for _, o := range before {
 		if o == nil {
 			continue

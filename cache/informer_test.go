@@ -705,8 +705,10 @@ func TestAggregatedIsRelisted(t *testing.T) {
 	lists := api.count("list")
 	api.set(func(f *fakeAPI) { f.log = nil }) // it forgets, and says nothing
 	api.delete(Key{"team-a", "p1"})
-	api.cutAll()
-	eventually(t, "a relist", func() bool { return api.count("list") > lists })
+	eventually(t, "a relist", func() bool {
+		api.cutAll() // again, since the watch may not have been open yet
+		return api.count("list") > lists
+	})
 	r.equal(t)
 	if saved, _ := db.Saved(); len(saved) != 0 {
 		t.Error("an aggregated resource was saved")

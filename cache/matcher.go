@@ -19,6 +19,8 @@ type Matcher struct {
 	labels     labels.Selector // nil: all
 	terms      []termTest
 	fields     []fieldTest
+	prefixes   []prefixTest
+	unhelped   []rawjson.Path // wanted at by value, without an index
 	// scan holds the tests that need the JSON of an object whose terms were
 	// taken under the same definitions.
 	scan scanner
@@ -73,13 +75,30 @@ func newMatcher(q Query, e *extraction, unique bool) (*Matcher, error) {
 		m.terms = append(m.terms, test)
 	}
 	for _, r := range q.Fields.requirements {
-		m.fields = append(m.fields, newFieldTest(r, e))
+		m.addField(r, e)
 	}
-	if m.scan, err = newScanner(m.unindexed(), nil, unique); err != nil {
+	m.hint(q.Filter, e, unique)
+	if m.scan, err = newScanner(m.unindexed(), nil, q.Filter, unique); err != nil {
 		return nil, invalidf("fieldSelector", "%v", err)
 	}
-	m.scanAll = sync.OnceValues(func() (scanner, error) { return newScanner(m.byPath(), m.indexTerms(), unique) })
+	m.scanAll = sync.OnceValues(func() (scanner, error) {
+		return newScanner(m.byPath(), m.indexTerms(), q.Filter, unique)
+	})
 	return m, nil
+}
+
+func (m *Matcher) addField(r FieldRequirement, e *extraction) {
+	t := newFieldTest(r, e)
+	m.fields = append(m.fields, t)
+	m.noteUnindexed(t)
+}
+
+// noteUnindexed remembers where an index would have helped.
+func (m *Matcher) noteUnindexed(t fieldTest) {
+	byValue := (t.Operator == selection.Equals || t.Operator == selection.In) && !slices.Contains(t.Values, "")
+	if byValue && t.identity == nil && t.handles == nil && !slices.Contains(m.unhelped, t.Path) {
+		m.unhelped = append(m.unhelped, t.Path)
+	}
 }
 
 func newTermTest(t Term, e *extraction) (termTest, error) {
@@ -140,8 +159,9 @@ func (m *Matcher) indexTerms() []termTest {
 	return slices.DeleteFunc(slices.Clone(m.terms), func(t termTest) bool { return t.builtin })
 }
 
-// Match reports whether o matches. It fails only if the JSON of o cannot be
-// unpacked or read.
+// Match reports whether o matches. An *EvalError says that the Filter has no
+// value for o, which then does not match. Other errors are a *CostError of the
+// Filter, or JSON that cannot be unpacked or read.
 func (m *Matcher) Match(o *Object) (bool, error) {
 	current := o.generation == m.extraction.generation
 	if !m.matchHeld(o, current) {
@@ -154,7 +174,17 @@ func (m *Matcher) Match(o *Object) (bool, error) {
 			return false, err
 		}
 	}
-	return scan.match(o)
+	if scan.empty() {
+		return true, nil
+	}
+	buf := buffers.get()
+	plain, err := o.AppendJSON((*buf)[:0])
+	defer buffers.put(buf, plain)
+	if err != nil {
+		return false, err
+	}
+	ok, _, err := scan.match(plain)
+	return ok, err
 }
 
 // matchHeld tests all that needs no JSON. current says that the terms of o were
@@ -196,113 +226,4 @@ func (r FieldRequirement) result(exists, hit bool) bool {
 		hit = exists
 	}
 	return hit != r.negated()
-}
-
-// scanner tests requirements and terms on the JSON of objects. It is immutable;
-// its zero value lets all pass.
-type scanner struct {
-	requirements []FieldRequirement
-	terms        []string // values wanted of the paths after those of requirements
-	extractor    *rawjson.Extractor
-}
-
-func newScanner(requirements []FieldRequirement, terms []termTest, unique bool) (scanner, error) {
-	s := scanner{requirements: requirements}
-	var paths []rawjson.Path
-	for _, r := range requirements {
-		paths = append(paths, r.Path)
-	}
-	for _, t := range terms {
-		paths = append(paths, t.path)
-		s.terms = append(s.terms, t.Value)
-	}
-	if len(paths) == 0 {
-		return s, nil
-	}
-	var err error
-	if s.extractor, err = rawjson.CompileExtractor(paths); err != nil {
-		return scanner{}, err
-	}
-	if unique {
-		s.extractor = s.extractor.Unique()
-	}
-	return s, nil
-}
-
-func (s scanner) empty() bool { return s.extractor == nil }
-
-func (s scanner) match(o *Object) (bool, error) {
-	if s.empty() {
-		return true, nil
-	}
-	buf := buffers.get()
-	ok, used, err := s.matchBuffer(o, (*buf)[:0])
-	buffers.put(buf, used)
-	return ok, err
-}
-
-// found is what is known of one requirement while values go by.
-type found struct {
-	any    bool // there was a value
-	exists bool // one of them was not null
-	hit    bool // one of them is wanted
-}
-
-// matchBuffer unpacks o into buf and returns it for reuse.
-func (s scanner) matchBuffer(o *Object, buf []byte) (bool, []byte, error) {
-	plain, err := o.AppendJSON(buf)
-	if err != nil {
-		return false, buf, err
-	}
-	var few [8]found
-	state := few[:]
-	if n := len(s.requirements) + len(s.terms); n > len(few) {
-		state = make([]found, n)
-	}
-	err = s.extractor.Each(plain, func(v rawjson.Value) bool {
-		f := &state[v.Path]
-		f.any = true
-		f.exists = f.exists || v.Kind != rawjson.Null
-		f.hit = f.hit || s.wants(v)
-		return true
-	})
-	return err == nil && s.decide(state), plain, err
-}
-
-func (s scanner) wants(v rawjson.Value) bool {
-	if i := v.Path - len(s.requirements); i >= 0 {
-		return indexable(v) && string(v.Text) == s.terms[i]
-	}
-	return s.requirements[v.Path].wants(v)
-}
-
-func (s scanner) decide(state []found) bool {
-	for i, r := range s.requirements {
-		f := state[i]
-		if !r.result(f.exists, f.hit || !f.any && slices.Contains(r.Values, "")) {
-			return false
-		}
-	}
-	for i := range s.terms {
-		if !state[len(s.requirements)+i].hit {
-			return false
-		}
-	}
-	return true
-}
-
-func (r FieldRequirement) wants(v rawjson.Value) bool {
-	switch v.Kind {
-	case rawjson.String, rawjson.Number, rawjson.Bool:
-		for _, want := range r.Values {
-			if string(v.Text) == want {
-				return true
-			}
-		}
-		return false
-	case rawjson.Null:
-		return slices.Contains(r.Values, "")
-	default:
-		return false
-	}
 }

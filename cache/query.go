@@ -21,6 +21,11 @@ type Query struct {
 	Fields FieldSelector
 	// Terms are indexed values that must all hold.
 	Terms []Term
+	// Filter selects by the whole of the object; nil means all.
+	Filter Filter
+	// Sort orders the objects; none means by namespace and name, which also
+	// decides between objects that are equal in it.
+	Sort Order
 }
 
 // digest tells queries apart, for continue tokens.
@@ -42,6 +47,10 @@ func (q Query) digest() [sha256.Size]byte {
 	part("f", q.Fields.String())
 	for _, t := range q.Terms {
 		part("t", t.Index, t.Value)
+	}
+	part("s", q.Sort.String())
+	if q.Filter != nil {
+		part("c", q.Filter.String())
 	}
 	return sha256.Sum256([]byte(b.String()))
 }

@@ -3,13 +3,10 @@ package cache
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/informerd/informerd/cache/rawjson"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 )
@@ -21,6 +18,7 @@ type Result struct {
 	Revision uint64
 	Objects  []*Object
 	Plan     Plan
+	Faults   Faults
 }
 
 // Plan says how an answer was found.
@@ -29,8 +27,10 @@ type Plan struct {
 	Indexes []string
 	// Candidates is how many objects the indexes left.
 	Candidates int
-	// Scanned is how many of them had their JSON read.
+	// Scanned is how many of them had their JSON read to decide.
 	Scanned int
+	// Unindexed are the paths that values are wanted at and no index covers.
+	Unindexed []rawjson.Path
 }
 
 // Select returns the objects that match q. It takes them at one version and
@@ -44,12 +44,18 @@ func (s *Store) Select(ctx context.Context, q Query) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	found.plan.Unindexed = found.matcher.unhelped
 	result := &Result{Version: found.version, Revision: found.revision, Plan: found.plan}
 	objs := found.ordered()
 	result.Plan.Candidates = len(objs)
-	if result.Objects, result.Plan.Scanned, err = found.matcher.filter(ctx, objs); err != nil {
+	kept, err := found.matcher.filter(ctx, objs)
+	if err != nil {
 		return nil, err
 	}
+	if err := q.Sort.Sort(ctx, kept.objects); err != nil {
+		return nil, err
+	}
+	result.Objects, result.Plan.Scanned, result.Faults = kept.objects, kept.scanned, kept.faults
 	return result, nil
 }
 
@@ -101,6 +107,9 @@ func (s *Store) candidates(m *Matcher) (*candidates, error) {
 	}
 	p := planner{indexes: s.contents.indexes}
 	p.add(m)
+	for _, t := range m.prefixes {
+		p.addPrefix(t, s.contents.live)
+	}
 	c.plan.Indexes = p.names
 	switch rows := p.rows(s.contents.live); {
 	case p.none:
@@ -163,76 +172,6 @@ func (c *contents) collect(rows rowSet) []*Object {
 		objs = append(objs, c.rows[row])
 	})
 	return objs
-}
-
-// filter returns those of objs that match, in their order. It may reuse objs.
-func (m *Matcher) filter(ctx context.Context, objs []*Object) (kept []*Object, scanned int, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, 0, err
-	}
-	kept = objs[:0]
-	for _, o := range objs {
-		if m.matchHeld(o, true) {
-			kept = append(kept, o)
-		}
-	}
-	if m.scan.empty() || len(kept) == 0 {
-		return kept, 0, nil
-	}
-	scanned = len(kept)
-	kept, err = m.scan.filter(ctx, kept)
-	return kept, scanned, err
-}
-
-// scanChunk is how many objects a worker takes at a time.
-const scanChunk = 32
-
-// filter matches objs on all processors, with one buffer for each.
-func (s scanner) filter(ctx context.Context, objs []*Object) ([]*Object, error) {
-	keep := make([]bool, len(objs))
-	workers := min(runtime.GOMAXPROCS(0), (len(objs)+scanChunk-1)/scanChunk)
-	errs := make([]error, workers)
-	var next atomic.Int64
-	work := func(w int) {
-		buf := buffers.get()
-		used := *buf
-		defer func() { buffers.put(buf, used) }()
-		for {
-			end := int(next.Add(scanChunk))
-			start := end - scanChunk
-			if start >= len(objs) {
-				return
-			}
-			if errs[w] = ctx.Err(); errs[w] != nil {
-				return
-			}
-			for i := start; i < min(end, len(objs)); i++ {
-				var err error
-				if keep[i], used, err = s.matchBuffer(objs[i], used[:0]); err != nil {
-					errs[w] = fmt.Errorf("match %s: %w", objs[i].Key(), err)
-					return
-				}
-			}
-		}
-	}
-	var wg sync.WaitGroup
-	for w := 1; w < workers; w++ {
-		wg.Go(func() { work(w) })
-	}
-	work(0)
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	kept := objs[:0]
-	for i, o := range objs {
-		if keep[i] {
-			kept = append(kept, o)
-		}
-	}
-	return kept, nil
 }
 
 // planner turns a query into sets of rows. All that its sets leave out does not

@@ -29,7 +29,7 @@ type Store struct {
 	unextracted atomic.Uint64
 	subscribers atomic.Int64
 	notify      notifier
-	cursors     cursors
+	pager       *Pager[Result] // of Results without their objects
 
 	// writing serializes writers. Who holds it may read what mu guards, since
 	// nobody else changes it; large changes are prepared under it alone. It is
@@ -118,7 +118,7 @@ func NewStore(spec Spec, opts StoreOptions) (*Store, error) {
 	s.packing.cold.Store(true)
 	s.dirty = changes{reset: true, saved: map[uint32]struct{}{}}
 	s.extraction.Store(e)
-	s.cursors.init(s.opts)
+	s.pager = NewPager[Result](spec.Resource.String(), s.epoch, s.opts)
 	return s, nil
 }
 

@@ -95,6 +95,10 @@ func statusOf(err error) metav1.Status {
 	if invalid, ok := errors.AsType[*cache.InvalidError](err); ok {
 		return badParameter(invalid)
 	}
+	if cost, ok := errors.AsType[*cache.CostError](err); ok {
+		return withCause(newStatus(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, cost.Error()),
+			"TooExpensive", cost.Parameter)
+	}
 	switch {
 	case errors.Is(err, cache.ErrNotWatched):
 		return withCause(newStatus(http.StatusNotFound, metav1.StatusReasonNotFound,

@@ -32,6 +32,29 @@ func setFreshness(h http.Header, status cache.Status, version string) {
 	h.Set("Warning", `110 informerd `+quote(notLive(status)))
 }
 
+// filterErrors says how many objects were left out because the filter has no
+// value for them, mostly because a field is missing, and what the first of them
+// lacks.
+type filterErrors struct {
+	Count  int    `json:"count"`
+	Object string `json:"object"`
+	First  string `json:"first"`
+}
+
+func faultsOf(f cache.Faults) *filterErrors {
+	if f.Count == 0 {
+		return nil
+	}
+	return &filterErrors{f.Count, f.Key.String(), f.First}
+}
+
+// setFaults says the same in a header.
+func setFaults(h http.Header, f cache.Faults) {
+	if f.Count > 0 {
+		h.Set("Informerd-Filter-Errors", strconv.Itoa(f.Count))
+	}
+}
+
 func notLive(status cache.Status) string {
 	text := fmt.Sprintf("%s is %s", status.Spec.Name(), status.State)
 	if status.Reason != "" {

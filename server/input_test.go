@@ -17,7 +17,7 @@ func TestBadInput(t *testing.T) {
 		field   string // of the cause
 		message string
 	}{
-		{objects + "?labelSelektor=app", 400, "labelSelektor", "did you mean labelSelector? (known here: cluster, continue,"},
+		{objects + "?labelSelektor=app", 400, "labelSelektor", "did you mean labelSelector? (known here: agg, cluster,"},
 		{objects + "?xyzzy=1", 400, "xyzzy", "unknown parameter (known here"},
 		{objects + "?limit=1&limit=2", 400, "limit", "given 2 times"},
 		{objects + "?limit=-1", 400, "limit", "not a number from 0"},

@@ -19,54 +19,51 @@ const (
 	checkEvery = 64
 )
 
-// encoder turns objects into the JSON of answers. Its buffers are reused, so it
-// belongs to one goroutine.
-type encoder struct {
-	view
-	raw, projected []byte
+// listing is a list to be written: what it says of itself, and its items.
+type listing struct {
+	Kind       string   `json:"kind"`
+	APIVersion string   `json:"apiVersion"`
+	Metadata   listMeta `json:"metadata"`
+	Facets     []facet  `json:"facets,omitempty"`
+
+	count int
+	// item appends the JSON of item i.
+	item func(dst []byte, i int) ([]byte, error)
 }
 
-// append appends the JSON of o, seen through the view. Pretty JSON is indented
-// below indent.
-func (e *encoder) append(dst []byte, o *cache.Object, indent string) ([]byte, error) {
-	if e.projection == nil && !e.pretty {
-		return o.AppendJSON(dst)
+// objectList lists the objects of a page as v shows them.
+func objectList(spec cache.Spec, page *cache.Page, v view) *listing {
+	enc := &encoder{view: v}
+	l := &listing{
+		Kind:       listKind(spec),
+		APIVersion: spec.GVR.GroupVersion().String(),
+		Metadata:   listMeta{ResourceVersion: page.Version, Continue: page.Continue, FilterErrors: faultsOf(page.Faults)},
+		count:      len(page.Objects),
+		item:       func(dst []byte, i int) ([]byte, error) { return enc.append(dst, page.Objects[i]) },
 	}
-	shown, err := o.AppendJSON(e.raw[:0])
-	if err != nil {
-		return dst, err
+	if !v.uncounted {
+		l.Metadata.Remaining = page.Remaining
 	}
-	e.raw = shown
-	if e.projection != nil {
-		if shown, err = e.projection.Append(e.projected[:0], shown); err != nil {
-			return dst, err
-		}
-		e.projected = shown
+	if v.metadata {
+		l.Kind, l.APIVersion = "PartialObjectMetadataList", partialVersion
 	}
-	if !e.pretty {
-		return append(dst, shown...), nil
-	}
-	out := bytes.NewBuffer(dst)
-	if err := json.Indent(out, shown, indent, "  "); err != nil {
-		return dst, err
-	}
-	return out.Bytes(), nil
+	return l
 }
 
-// writeList streams a page as a Kubernetes list. The JSON of the objects passes
-// through as it is; no more than one object is held decompressed.
-func writeList(w http.ResponseWriter, r *http.Request, spec cache.Spec, page *cache.Page, v view) error {
-	head, err := listHead(spec, page, v.pretty)
-	if err != nil {
-		return err
+// writeList streams a list. The JSON of objects passes through as it is; no more
+// than one object is held decompressed.
+func writeList(w http.ResponseWriter, r *http.Request, l *listing, v view) error {
+	out := newListWriter(v)
+	w.Header().Set("Content-Type", v.output.mediaType())
+	if l.Metadata.Continue != "" && v.output != outputJSON && v.output != outputYAML {
+		w.Header().Set("Informerd-Continue", l.Metadata.Continue)
 	}
-	w.Header().Set("Content-Type", typeJSON)
 	if r.Method == http.MethodHead {
 		return nil
 	}
 	client := &clientWriter{w: w}
-	out := bufio.NewWriterSize(client, listBuffer)
-	if err := writeItems(r.Context(), out, head, page.Objects, v); err != nil {
+	buffered := bufio.NewWriterSize(client, listBuffer)
+	if err := writeItems(r.Context(), buffered, out, l); err != nil {
 		if !client.begun {
 			return err
 		}
@@ -75,56 +72,29 @@ func writeList(w http.ResponseWriter, r *http.Request, spec cache.Spec, page *ca
 	return nil
 }
 
-func writeItems(ctx context.Context, out *bufio.Writer, head []byte, objects []*cache.Object, v view) error {
-	separator, indent, foot := ",", "", "]}\n"
-	if v.pretty {
-		separator, indent, foot = ",\n    ", "    ", "\n  ]\n}\n"
-		if len(objects) == 0 {
-			foot = "]\n}\n"
-		}
+func writeItems(ctx context.Context, out *bufio.Writer, lw listWriter, l *listing) error {
+	buf, err := lw.head(nil, l)
+	if err != nil {
+		return err
 	}
-	_, _ = out.Write(head) // a bufio.Writer keeps its first error
-	enc := &encoder{view: v}
-	var buf []byte
-	for n, o := range objects {
-		if n%checkEvery == 0 && ctx.Err() != nil {
+	_, _ = out.Write(buf) // a bufio.Writer keeps its first error
+	var item []byte
+	for i := range l.count {
+		if i%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if n > 0 {
-			_, _ = out.WriteString(separator)
-		} else if v.pretty {
-			_, _ = out.WriteString("\n    ")
+		if item, err = l.item(item[:0], i); err != nil {
+			return err
 		}
-		var err error
-		if buf, err = enc.append(buf[:0], o, indent); err != nil {
+		if buf, err = lw.item(buf[:0], i, item); err != nil {
 			return err
 		}
 		if _, err := out.Write(buf); err != nil {
 			return err
 		}
 	}
-	_, _ = out.WriteString(foot)
+	_, _ = out.Write(lw.foot(buf[:0], l))
 	return out.Flush()
-}
-
-// listHead is the list up to and including the bracket of its items.
-func listHead(spec cache.Spec, page *cache.Page, pretty bool) ([]byte, error) {
-	list := struct {
-		Kind       string   `json:"kind"`
-		APIVersion string   `json:"apiVersion"`
-		Metadata   listMeta `json:"metadata"`
-		Items      []string `json:"items"`
-	}{
-		Kind:       listKind(spec),
-		APIVersion: spec.GVR.GroupVersion().String(),
-		Metadata:   listMeta{ResourceVersion: page.Version, Continue: page.Continue, Remaining: page.Remaining},
-		Items:      []string{},
-	}
-	head, err := marshal(list, pretty)
-	if pretty {
-		return bytes.TrimSuffix(head, []byte("]\n}")), err
-	}
-	return bytes.TrimSuffix(head, []byte("]}")), err
 }
 
 func listKind(spec cache.Spec) string {
@@ -141,6 +111,14 @@ type listMeta struct {
 	Continue        string `json:"continue,omitempty"`
 	Remaining       int    `json:"remainingItemCount,omitempty"`
 	Truncated       bool   `json:"truncated,omitempty"`
+	// FilterErrors is there if objects were left out because the filter has no
+	// value for them.
+	FilterErrors *filterErrors `json:"filterErrors,omitempty"`
+	// AggErrors counts the values that are no numbers or quantities, by the
+	// aggregate that could not add them.
+	AggErrors map[string]int `json:"aggErrors,omitempty"`
+	// Resources are those a question about many was put to.
+	Resources []kindState `json:"resources,omitempty"`
 }
 
 // clientWriter marks the client's errors as such, and knows whether the answer

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -18,10 +20,19 @@ func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) error {
 // answer gives the objects of the resource in the path that q selects, as a
 // list or as a stream.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query) error {
-	if q.watch {
+	switch {
+	case q.watch && q.summary.Grouped:
+		return s.watchGroups(w, r, q, func() ([]Resource, error) {
+			res, err := s.lookup(r)
+			return []Resource{res}, err
+		})
+	case q.watch:
 		return s.watchObjects(w, r, q)
 	}
-	res, err := s.wantsJSON(w, r)
+	if err := negotiate(w, r, q.output.mediaType()); err != nil {
+		return err
+	}
+	res, err := s.lookupReadable(w, r)
 	if err != nil {
 		return err
 	}
@@ -32,19 +43,63 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query) error 
 	// again. A page that continues has none: its token expires, and a client
 	// sent back to it by 304 would never get another.
 	setFreshness(w.Header(), res.status, res.store.Version())
-	if q.token == "" && notModified(w, r, revisionTag(r, res.store, res.store.Revision())) {
+	if q.token == "" && !q.explain && !q.clock() && notModified(w, r, revisionTag(r, res.store, res.store.Revision())) {
 		return nil
 	}
-	page, err := res.store.Page(r.Context(), q.Query, q.limit, q.token)
+	if q.token != "" {
+		page, err := res.store.Page(r.Context(), q.Query, q.limit, q.token)
+		if err != nil {
+			return err
+		}
+		return writePage(w, r, res, q, page, nil)
+	}
+	found, err := res.store.Select(r.Context(), q.Query)
 	if err != nil {
 		return err
 	}
-	setFreshness(w.Header(), res.status, page.Version)
-	w.Header().Set("ETag", revisionTag(r, res.store, page.Revision))
+	setFreshness(w.Header(), res.status, found.Version)
+	return s.answerFound(w, r, res, q, found)
+}
+
+// answerFound shapes what was found of one resource.
+func (s *Server) answerFound(w http.ResponseWriter, r *http.Request, res *readable, q *query, found *cache.Result) error {
+	if q.explain {
+		w.Header().Del("ETag")
+		return writeExplanation(w, r, []explanation{explain(res, found)}, nil, q.pretty)
+	}
+	if q.summary.Grouped {
+		setAnswered(w.Header(), r, res, q, found)
+		l, err := q.groupList(r.Context(), found.Objects, listMeta{ResourceVersion: found.Version, FilterErrors: faultsOf(found.Faults)})
+		if err != nil {
+			return err
+		}
+		return writeList(w, r, l, q.groupView())
+	}
+	facets, err := q.facets(r.Context(), found.Objects)
+	if err != nil {
+		return err
+	}
+	return writePage(w, r, res, q, res.store.FirstPage(q.Query, found, q.limit), facets)
+}
+
+func writePage(w http.ResponseWriter, r *http.Request, res *readable, q *query, page *cache.Page, facets []facet) error {
+	setAnswered(w.Header(), r, res, q, &page.Result)
 	if page.Continue != "" || q.token != "" {
 		w.Header().Del("ETag")
 	}
-	return writeList(w, r, res.status.Spec, page, q.view)
+	l := objectList(res.status.Spec, page, q.view)
+	l.Facets = facets
+	return writeList(w, r, l, q.view)
+}
+
+// setAnswered says in headers what an answer is of.
+func setAnswered(h http.Header, r *http.Request, res *readable, q *query, found *cache.Result) {
+	setFreshness(h, res.status, found.Version)
+	setFaults(h, found.Faults)
+	h.Del("ETag")
+	if !q.clock() {
+		h.Set("ETag", revisionTag(r, res.store, found.Revision))
+	}
 }
 
 func revisionTag(r *http.Request, store *cache.Store, revision uint64) string {
@@ -88,9 +143,16 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
 	if notModified(w, r, etag(r, fmt.Sprintf("%s-%s-%s", res.store.Epoch(), object.UID(), object.ResourceVersion()))) {
 		return nil
 	}
-	body, err := (&encoder{view: v}).append(nil, object, "")
+	body, err := (&encoder{view: v}).append(nil, object)
 	if err != nil {
 		return err
+	}
+	if v.pretty {
+		var out bytes.Buffer
+		if err := json.Indent(&out, body, "", "  "); err != nil {
+			return err
+		}
+		body = out.Bytes()
 	}
 	return writeBody(w, r, append(body, '\n'))
 }

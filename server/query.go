@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/informerd/informerd/cache"
-	"github.com/informerd/informerd/cache/rawjson"
+	"github.com/informerd/informerd/cache/filter"
+	"github.com/informerd/informerd/cache/summary"
 )
 
 // query is what a request for objects asks.
@@ -25,17 +26,15 @@ type query struct {
 	wait     time.Duration
 	watch    bool
 	duration time.Duration // of the watch, 0 without end
-}
+	explain  bool
 
-// view is how objects are shown.
-type view struct {
-	projection *rawjson.Projection // nil: whole objects
-	pretty     bool
+	summary    summary.Query // groupBy, agg and facets
+	groupOrder summary.Order
 }
 
 func parseQuery(p params) (*query, error) {
 	q := &query{token: p.Get("continue")}
-	var errs [8]error
+	var errs [11]error
 	q.view, errs[0] = parseView(p)
 	errs[1] = q.parseSelection(p)
 	q.limit, errs[2] = p.count("limit")
@@ -46,25 +45,44 @@ func parseQuery(p params) (*query, error) {
 	seconds, errs[6] = p.count("timeoutSeconds")
 	q.duration = time.Duration(seconds) * time.Second
 	errs[7] = checkTogether(p, q.watch)
+	errs[8] = q.parseSummary(p)
+	errs[9] = q.checkSummary(p)
+	q.explain, errs[10] = p.flag("explain")
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
 		}
 	}
+	if q.watch && q.output != outputJSON {
+		return nil, invalid("output", "%s is not possible together with watch=true", q.output)
+	}
+	if q.watch && q.version != "" && q.clock() {
+		return nil, invalid("resourceVersion", "not possible together with watch=true and a filter that asks for the time: what matched back then is not known")
+	}
 	return q, nil
 }
+
+// clock reports whether what q selects depends on the time.
+func (q *query) clock() bool { return q.Filter != nil && q.Filter.Clock() }
 
 // checkTogether refuses parameters that would have no effect, or not one that
 // anybody could predict, beside the others.
 func checkTogether(p params, watch bool) error {
 	if watch {
-		for _, name := range []string{"limit", "continue", "pretty"} {
+		names := []string{"continue", "pretty", "count", "explain", "limit", "sort", "facets"}
+		if p.Has("groupBy") || p.Has("agg") {
+			names = []string{"continue", "pretty", "count", "explain", "resourceVersion"}
+		}
+		for _, name := range names {
 			if p.Has(name) {
 				return invalid(name, "not possible together with watch=true")
 			}
 		}
 	} else if p.Has("timeoutSeconds") {
 		return invalid("timeoutSeconds", "only possible together with watch=true")
+	}
+	if p.Has("continue") && p.Has("explain") {
+		return invalid("explain", "not possible together with continue, which asks for what was found before")
 	}
 	if p.Has("continue") && p.Has("resourceVersion") {
 		return invalid("resourceVersion", "not possible together with continue, which carries the version of the first page")
@@ -103,6 +121,20 @@ func (q *query) parseSelection(p params) error {
 		}
 		q.Fields = selector
 	}
+	if p.Has("filter") {
+		expression, err := filter.Compile(p.Get("filter"), time.Now())
+		if err != nil {
+			return err
+		}
+		q.Filter = expression
+	}
+	if p.Has("sort") && !p.Has("groupBy") && !p.Has("agg") {
+		order, err := cache.ParseOrder(p.Get("sort"))
+		if err != nil {
+			return err
+		}
+		q.Sort = order
+	}
 	for _, text := range p.Values["index"] {
 		index, value, ok := strings.Cut(text, ":")
 		if !ok || index == "" {
@@ -111,23 +143,6 @@ func (q *query) parseSelection(p params) error {
 		q.Terms = append(q.Terms, cache.Term{Index: index, Value: value})
 	}
 	return nil
-}
-
-func parseView(p params) (v view, err error) {
-	if v.pretty, err = p.flag("pretty"); err != nil || !p.Has("fields") {
-		return v, err
-	}
-	if p.Get("fields") == "" {
-		return v, invalid("fields", "empty; leave it out for whole objects")
-	}
-	paths, err := rawjson.ParsePaths(p.Get("fields"))
-	if err == nil {
-		v.projection, err = rawjson.CompileProjection(paths)
-	}
-	if err != nil {
-		return v, invalid("fields", "%v", err)
-	}
-	return v, nil
 }
 
 // parseVersion reads resourceVersion; "0" is any version, as in Kubernetes.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/informerd/informerd/cache"
 )
 
 const (
@@ -32,6 +35,7 @@ type Server struct {
 	metrics    *httpMetrics
 	requests   semaphore
 	watches    semaphore
+	pager      *cache.Pager[[]kindState] // of lists over many resources
 	relations  *relations
 
 	// stopping ends when the event streams must.
@@ -55,6 +59,7 @@ func New(opts Options) (*Server, error) {
 		parameters: map[string][]string{},
 		requests:   make(semaphore, opts.MaxConcurrent),
 		watches:    make(semaphore, opts.MaxWatches),
+		pager:      cache.NewPager[[]kindState]("query", rand.Text(), cache.StoreOptions{}),
 	}
 	if s.relations, err = newRelations(opts); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/go-chi/chi/v5"
 )
@@ -31,11 +32,13 @@ func (s *Server) ownRoutes(r chi.Router) {
 
 	r.Group(func(r chi.Router) {
 		r.Use(s.limitConcurrent, s.limitTime)
+		s.get(r, "/v1/openapi.json", s.serveOpenAPI, "pretty")
 		s.get(r, "/v1/resources", s.listResources, "cluster", "pretty")
 		s.get(r, "/v1/resources/{resource}", s.getResource, "cluster", "pretty")
 		s.get(r, "/v1/resources/{resource}/objects", s.listObjects, append(selection, "watch", "timeoutSeconds")...)
 		s.get(r, "/v1/resources/{resource}/objects/{namespace}/{name}", s.getObject,
-			"cluster", "pretty", "fields", "resourceVersion", "timeout")
+			"cluster", "pretty", "fields", "view", "resourceVersion", "timeout")
+		s.get(r, "/v1/query", s.queryKinds, append(slices.DeleteFunc(slices.Clone(selection), ofOneVersion), "resources", "watch", "timeoutSeconds")...)
 		s.get(r, "/v1/resources/{resource}/indexes", s.listIndexes, "cluster", "pretty")
 		s.get(r, "/v1/resources/{resource}/indexes/{index}", s.listIndexValues, "cluster", "pretty", "prefix", "limit")
 		s.get(r, "/v1/resources/{resource}/indexes/{index}/*", s.listIndexed, append(selection, "watch", "timeoutSeconds")...)
@@ -49,8 +52,15 @@ func (s *Server) ownRoutes(r chi.Router) {
 
 // selection are the parameters of every route that answers with objects.
 var selection = []string{
-	"cluster", "namespace", "labelSelector", "fieldSelector", "index", "limit", "continue",
-	"resourceVersion", "timeout", "fields", "pretty",
+	"cluster", "namespace", "labelSelector", "fieldSelector", "filter", "index", "limit", "continue",
+	"resourceVersion", "timeout", "fields", "view", "sort", "count", "output", "pretty",
+	"groupBy", "agg", "facets", "explain",
+}
+
+// ofOneVersion tells the parameters that make no sense for many resources, each
+// of which has a version of its own.
+func ofOneVersion(parameter string) bool {
+	return parameter == "resourceVersion" || parameter == "timeout"
 }
 
 // get registers a handler for GET and HEAD together with the parameters it

@@ -54,29 +54,48 @@ func (e *eventWriter) comment(text string) { _, _ = e.out.WriteString(": " + tex
 // object writes a change of an object; resume is "" while there is nothing to
 // resume from.
 func (e *eventWriter) object(t cache.EventType, o *cache.Object, resume string) error {
+	return e.change("", t, o, resume, resume)
+}
+
+// objectOf writes a change of an object of one among many resources. It has no
+// id: that of the next bookmark covers it.
+func (e *eventWriter) objectOf(resource string, t cache.EventType, o *cache.Object, version string) error {
+	return e.change(resource, t, o, version, "")
+}
+
+func (e *eventWriter) change(resource string, t cache.EventType, o *cache.Object, resume, id string) error {
 	b := append(e.buf[:0], `{"type":"`...)
 	b = append(b, t...)
+	if resource != "" {
+		b = append(b, `","resource":"`...)
+		b = append(b, resource...)
+	}
 	if resume != "" {
 		b = append(b, `","resourceVersion":"`...)
 		b = append(b, resume...)
 	}
 	b = append(b, `","object":`...)
-	b, err := e.enc.append(b, o, "")
+	b, err := e.enc.append(b, o)
 	if err != nil {
 		return err
 	}
 	e.buf = append(b, '}')
-	return e.event(string(t), resume, e.buf)
+	return e.event(string(t), id, e.buf)
 }
 
 // message is the data of every event but those of objects.
 type message struct {
 	Type            string      `json:"type"`
+	Resource        string      `json:"resource,omitempty"` // of a stream about many
 	ResourceVersion string      `json:"resourceVersion,omitempty"`
 	State           cache.State `json:"state,omitempty"`
 	Reason          string      `json:"reason,omitempty"`
 	Age             *float64    `json:"age,omitempty"`
 	Object          any         `json:"object,omitempty"`
+
+	FilterErrors *filterErrors `json:"filterErrors,omitempty"`
+	Answered     *bool         `json:"answered,omitempty"`         // in a stream about many
+	Initial      bool          `json:"initialEventsEnd,omitempty"` // in a stream about many
 }
 
 // bookmark writes the version reached, in the form of a Kubernetes bookmark;
@@ -107,6 +126,11 @@ func (e *eventWriter) state(status cache.Status) {
 		m.Age = &seconds
 	}
 	e.message("", m)
+}
+
+// warning says that the filter had no value for some objects.
+func (e *eventWriter) warning(f cache.Faults) {
+	e.message("", message{Type: "WARNING", FilterErrors: faultsOf(f)})
 }
 
 // failure is the last event of a stream that cannot go on.

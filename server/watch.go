@@ -28,10 +28,11 @@ type watcher struct {
 	sub     *cache.Subscription
 	out     *eventWriter
 
-	state   cache.State // last told
-	told    string      // last version told in an id
-	toldAt  time.Time   // when
-	checked time.Time   // when state was last looked at
+	state   cache.State  // last told
+	told    string       // last version told in an id
+	toldAt  time.Time    // when
+	checked time.Time    // when state was last looked at
+	faults  cache.Faults // not told yet
 }
 
 // beginning is what a stream starts with.
@@ -65,9 +66,7 @@ func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query) 
 	defer watch.sub.Close()
 	h := w.Header()
 	setFreshness(h, res.status, watch.sub.Version())
-	h.Set("Content-Type", typeEvents)
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	setEventHeaders(h)
 	if r.Method == http.MethodHead {
 		return nil
 	}
@@ -76,6 +75,12 @@ func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query) 
 		return &abortError{err}
 	}
 	return nil
+}
+
+func setEventHeaders(h http.Header) {
+	h.Set("Content-Type", typeEvents)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
 }
 
 // watchContext ends with the client, with the server and with timeoutSeconds.
@@ -117,7 +122,7 @@ func (w *watcher) resume(ctx context.Context, last string) (beginning, error) {
 	if err != nil {
 		return beginning{}, err
 	}
-	if last == "" {
+	if last == "" || w.query.clock() {
 		return w.restart(ctx, true)
 	}
 	err = waitVersion(ctx, w.store, last, w.query.wait)
@@ -169,6 +174,9 @@ func (w *watcher) run(ctx context.Context, start beginning) error {
 		switch {
 		case err == nil:
 			err = w.changes(events)
+			if _, ok := errors.AsType[*cache.CostError](err); ok {
+				return w.out.failure(statusOf(err))
+			}
 		case ctx.Err() != nil:
 			// Best effort: a client that comes back resumes from here.
 			return ended(ctx, errors.Join(w.bookmark(false), w.out.flush()))
@@ -230,6 +238,8 @@ func (w *watcher) opening(ctx context.Context, start beginning) error {
 				return err
 			}
 		}
+		w.faults = start.initial.Faults
+		w.warn()
 		w.tell(start.initial.Version)
 		w.out.bookmark(w.status.Spec, start.initial.Version, true)
 	}
@@ -264,14 +274,16 @@ func (w *watcher) seen(e cache.Event) (cache.EventType, *cache.Object, error) {
 	var was, is bool
 	var err error
 	if before != nil {
-		if was, err = w.matcher.Match(before); err != nil {
+		if was, _, err = w.match(before); err != nil {
 			return "", nil, err
 		}
 	}
 	if e.Type != cache.Deleted {
-		if is, err = w.matcher.Match(e.Object); err != nil {
+		var fault *cache.EvalError
+		if is, fault, err = w.match(e.Object); err != nil {
 			return "", nil, err
 		}
+		w.count(fault, e.Object)
 	}
 	switch {
 	case was && is:
@@ -286,6 +298,26 @@ func (w *watcher) seen(e cache.Event) (cache.EventType, *cache.Object, error) {
 	return "", nil, nil
 }
 
+// match also says that the filter has no value for o, which is not an error.
+func (w *watcher) match(o *cache.Object) (ok bool, fault *cache.EvalError, err error) {
+	ok, err = w.matcher.Match(o)
+	if fault, isFault := errors.AsType[*cache.EvalError](err); isFault {
+		return false, fault, nil
+	}
+	return ok, nil, err
+}
+
+// count remembers a fault until it is told.
+func (w *watcher) count(fault *cache.EvalError, o *cache.Object) {
+	if fault == nil {
+		return
+	}
+	if w.faults.Count == 0 {
+		w.faults.First, w.faults.Key = fault.Message, o.Key()
+	}
+	w.faults.Count++
+}
+
 func (w *watcher) tell(version string) { w.told, w.toldAt = version, time.Now() }
 
 // routine says what is due by the clock: changes of state, how far the stream
@@ -298,6 +330,7 @@ func (w *watcher) routine() error {
 			w.state = status.State
 			w.out.state(status)
 		}
+		w.warn()
 	}
 	if now.Sub(w.toldAt) >= w.server.Bookmarks {
 		if err := w.bookmark(true); err != nil {
@@ -308,6 +341,14 @@ func (w *watcher) routine() error {
 		w.out.comment("")
 	}
 	return nil
+}
+
+// warn tells what the filter had no value for.
+func (w *watcher) warn() {
+	if w.faults.Count > 0 {
+		w.out.warning(w.faults)
+		w.faults = cache.Faults{}
+	}
 }
 
 // bookmark tells the version reached, if it is not known.

@@ -48,24 +48,41 @@ func ParsePath(s string) (Path, error) {
 	return newPath(steps), nil
 }
 
+// ParsePathIn reads the path in s[start:end]. Its errors name the column in s.
+func ParsePathIn(s string, start, end int) (Path, error) {
+	p := pathParser{s: s, i: start, end: end}
+	steps, err := p.parseAll()
+	if err != nil {
+		return Path{}, err
+	}
+	return newPath(steps), nil
+}
+
+// CommaSeparated returns where the parts of a list begin and end. Commas inside
+// quotes do not separate.
+func CommaSeparated(s string) (parts [][2]int) {
+	for base := 0; ; {
+		n := commaOutsideQuotes(s[base:])
+		parts = append(parts, [2]int{base, base + n})
+		if base+n == len(s) {
+			return parts
+		}
+		base += n + 1
+	}
+}
+
 // ParsePaths reads paths separated by commas. Commas inside quotes are part of
 // a name.
 func ParsePaths(s string) ([]Path, error) {
 	var paths []Path
-	for rest, base := s, 0; ; {
-		n := commaOutsideQuotes(rest)
-		p := pathParser{s: s, i: base, end: base + n}
-		steps, err := p.parseAll()
+	for _, part := range CommaSeparated(s) {
+		p, err := ParsePathIn(s, part[0], part[1])
 		if err != nil {
 			return nil, err
 		}
-		paths = append(paths, newPath(steps))
-		if n == len(rest) {
-			return paths, nil
-		}
-		base += n + 1
-		rest = rest[n+1:]
+		paths = append(paths, p)
 	}
+	return paths, nil
 }
 
 func commaOutsideQuotes(s string) int {

@@ -151,7 +151,7 @@ func TestInformersFollow(t *testing.T) {
 			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, streaming)
 			c := demoCluster(t)
 			i := harness.StartInformerd(t, harness.Options{
-				Kubeconfig: c.Kubeconfig("admin"), Rules: everything, Snapshot: t.TempDir() + "/informerd.db",
+				Kubeconfig: c.Kubeconfig("admin"), Rules: wholeCluster, Snapshot: t.TempDir() + "/informerd.db",
 			})
 			i.WaitLive(t, syncTime)
 			prefix := fmt.Sprintf("informers-%v", streaming)

@@ -20,9 +20,9 @@ import (
 	"github.com/informerd/informerd/test/e2e/harness"
 )
 
-// everything watches all there is and keeps it whole, so that answers can equal
+// wholeCluster watches all there is and keeps it whole, so that answers can equal
 // the API server's.
-const everything = `
+const wholeCluster = `
 - match: [secrets]
   drop: []
   redact: []
@@ -121,7 +121,7 @@ func differing(a, b string) string {
 // TestKubectl: whatever kubectl shows of a cluster, it shows of its replica.
 func TestKubectl(t *testing.T) {
 	c := demoCluster(t)
-	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: everything})
+	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: wholeCluster})
 	i.WaitLive(t, syncTime)
 	all, err := i.Resources()
 	if err != nil {
@@ -243,7 +243,7 @@ func checkWatch(t *testing.T, c *harness.Cluster, k *kubectl) {
 // reason of the API server.
 func TestKubeBadInput(t *testing.T) {
 	c := demoCluster(t)
-	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: everything})
+	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: wholeCluster})
 	i.WaitLive(t, syncTime)
 	const pods, table = "/api/v1/pods", "application/json;as=Table;v=v1;g=meta.k8s.io"
 	for _, test := range []struct{ method, uri, accept string }{

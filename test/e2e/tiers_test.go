@@ -29,10 +29,10 @@ func kubeconfigFor(t *testing.T, server, token string) string {
 // for the second.
 func TestTwoTiers(t *testing.T) {
 	c := demoCluster(t)
-	first := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Snapshot: filepath.Join(t.TempDir(), "first.db"), Rules: everything})
+	first := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Snapshot: filepath.Join(t.TempDir(), "first.db"), Rules: wholeCluster})
 	first.WaitLive(t, syncTime)
 	mark := c.AuditMark(t)
-	second := harness.StartInformerd(t, harness.Options{Kubeconfig: kubeconfigFor(t, first.URL, ""), Snapshot: filepath.Join(t.TempDir(), "second.db"), Rules: everything})
+	second := harness.StartInformerd(t, harness.Options{Kubeconfig: kubeconfigFor(t, first.URL, ""), Snapshot: filepath.Join(t.TempDir(), "second.db"), Rules: wholeCluster})
 	second.WaitLive(t, syncTime)
 	equal := harness.Check{Kept: func(o harness.Object) harness.Object { return o }}
 	harness.CheckEqual(t, c, second, equal)

@@ -1,0 +1,53 @@
+package cache
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+// Filter is a condition on the JSON of objects that selectors cannot express.
+// Implementations are immutable and safe for concurrent use.
+type Filter interface {
+	// String tells filters apart.
+	String() string
+	// Match evaluates the condition and says what that cost, in units of the
+	// implementation's own. An *EvalError means that the condition has no value
+	// for this object; every other error ends the query.
+	Match(json []byte) (ok bool, cost uint64, err error)
+	// Hints are conditions that indexes may be able to check beforehand.
+	Hints() Hints
+	// Clock reports whether the result depends on the time.
+	Clock() bool
+}
+
+// Hints are conditions that each hold for every object a Filter matches. They
+// may leave objects in that it does not match, never the other way round.
+type Hints struct {
+	// Fields are of the operators Equals, NotEquals and In. Unlike in a
+	// FieldSelector a value is there only if it is a string, number or bool.
+	Fields []FieldRequirement
+	Labels []labels.Requirement
+	// Prefixes are of strings at paths without [*].
+	Prefixes []FieldPrefix
+}
+
+// FieldPrefix says how the string at a path begins.
+type FieldPrefix struct {
+	Path   rawjson.Path
+	Prefix string
+}
+
+// maxScanCost bounds what a Filter may cost over all objects of one Select:
+// about half a minute of one processor.
+const maxScanCost = 1_000_000_000
+
+// Faults counts the objects for which a Filter had no value, which did not match
+// for that reason alone.
+type Faults struct {
+	Count int
+	// First is the message of the first of them in the order of keys, and Key
+	// the object.
+	First string
+	Key   Key
+}

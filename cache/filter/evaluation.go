@@ -1,0 +1,96 @@
+package filter
+
+import (
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+// evaluation is the activation of one evaluation, and the memory of the values
+// it reads, which are used again for the next object. Nothing of it may outlive
+// the evaluation.
+type evaluation struct {
+	now  types.Timestamp
+	root ref.Val
+	maps slab[jsonMap]
+	list slab[jsonList]
+}
+
+func (e *evaluation) start(json []byte) { e.root = e.value(rawjson.NewLazy(json)) }
+
+func (e *evaluation) reset() {
+	e.root = nil
+	for _, m := range e.maps.used() {
+		clear(m.members)
+		*m = jsonMap{members: m.members[:0]}
+	}
+	for _, l := range e.list.used() {
+		clear(l.elements)
+		*l = jsonList{elements: l.elements[:0]}
+	}
+	e.maps.n, e.list.n = 0, 0
+}
+
+// ResolveName implements cel.Activation.
+func (e *evaluation) ResolveName(name string) (any, bool) {
+	switch name {
+	case "object":
+		return e.root, true
+	case "now":
+		return e.now, true
+	}
+	return nil, false
+}
+
+// Parent implements cel.Activation.
+func (e *evaluation) Parent() cel.Activation { return nil }
+
+// value is the CEL value of a part of the object. Objects and arrays are read
+// when they are asked about.
+func (e *evaluation) value(l rawjson.Lazy) ref.Val {
+	switch l.Kind() {
+	case rawjson.Object:
+		m := e.maps.next()
+		m.eval, m.raw, m.parts = e, l, l.Parts()
+		return m
+	case rawjson.Array:
+		a := e.list.next()
+		a.eval, a.raw, a.parts = e, l, l.Parts()
+		return a
+	case rawjson.String:
+		return types.String(l.Text())
+	case rawjson.Bool:
+		return types.Bool(l[0] == 't')
+	case rawjson.Null:
+		return types.NullValue
+	}
+	n, f, integer := l.Number()
+	if integer {
+		return types.Int(n)
+	}
+	return types.Double(f)
+}
+
+// slab hands out values that are all given back at once.
+type slab[T any] struct {
+	all []*T
+	n   int
+}
+
+// maxSlab bounds what is kept for the next object.
+const maxSlab = 1 << 10
+
+func (s *slab[T]) next() *T {
+	if s.n == len(s.all) {
+		if s.n >= maxSlab {
+			return new(T)
+		}
+		s.all = append(s.all, new(T))
+	}
+	s.n++
+	return s.all[s.n-1]
+}
+
+func (s *slab[T]) used() []*T { return s.all[:s.n] }

@@ -1,0 +1,131 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/interpreter"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/informerd/informerd/cache"
+)
+
+const (
+	// MaxLength is the longest expression, in bytes.
+	MaxLength = 4 << 10
+	// MaxCost is what the evaluation on one object may cost, in the units of
+	// Kubernetes' cost model: the limit of its admission policies, which is
+	// about a tenth of a second.
+	MaxCost = celconfig.PerCallLimit
+)
+
+// Filter is a compiled expression. It is immutable and safe for concurrent use.
+type Filter struct {
+	text    string
+	now     types.Timestamp
+	clock   bool
+	program cel.Program
+	hints   cache.Hints
+	scratch sync.Pool // of *evaluation
+}
+
+var _ cache.Filter = (*Filter)(nil)
+
+// Compile parses and type-checks an expression that says whether an object
+// matches; now is the value of the variable now. Mistakes are
+// *cache.InvalidError and name the column, counted from 1.
+func Compile(text string, now time.Time) (*Filter, error) {
+	if len(text) > MaxLength {
+		return nil, invalid("%d bytes long; at most %d are possible", len(text), MaxLength)
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, invalid("empty; write for example object.spec.replicas > 3")
+	}
+	env, err := language()
+	if err != nil {
+		return nil, fmt.Errorf("make the CEL environment: %w", err)
+	}
+	checked, issues := env.Compile(text)
+	if issues.Err() != nil {
+		return nil, mistake(issues)
+	}
+	if out := checked.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
+		return nil, invalid("column 1: the expression is of type %s; want true or false for each object", out)
+	}
+	program, err := env.Program(checked)
+	if err != nil {
+		return nil, invalid("column 1: %v", err)
+	}
+	tree := checked.NativeRep()
+	f := &Filter{text: text, now: types.Timestamp{Time: now}, clock: reads(tree.Expr(), "now"), program: program, hints: hintsOf(tree.Expr())}
+	f.scratch.New = func() any { return &evaluation{now: f.now} }
+	return f, nil
+}
+
+// mistake is the first thing wrong with an expression.
+func mistake(issues *cel.Issues) error {
+	first := issues.Errors()[0]
+	where := fmt.Sprintf("column %d", first.Location.Column()+1)
+	if line := first.Location.Line(); line > 1 {
+		where = fmt.Sprintf("line %d, %s", line, where)
+	}
+	return invalid("%s: %s", where, strings.ReplaceAll(first.Message, " (in container '')", ""))
+}
+
+func invalid(format string, args ...any) error {
+	return &cache.InvalidError{Parameter: "filter", Message: fmt.Sprintf(format, args...)}
+}
+
+// reads reports whether an expression names a variable.
+func reads(e ast.Expr, variable string) bool {
+	found := false
+	ast.PostOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
+		found = found || e.Kind() == ast.IdentKind && e.AsIdent() == variable
+	}))
+	return found
+}
+
+// String is the expression as it was given.
+func (f *Filter) String() string { return f.text }
+
+// Hints are the conditions that the planner can use.
+func (f *Filter) Hints() cache.Hints { return f.hints }
+
+// Clock reports whether the answer depends on the time, and so can change while
+// objects do not.
+func (f *Filter) Clock() bool { return f.clock }
+
+// Match evaluates the expression on the JSON of an object. An *cache.EvalError
+// says that this object has no answer, for example because a field is missing;
+// a *cache.CostError that it took too long to find.
+func (f *Filter) Match(json []byte) (ok bool, cost uint64, err error) {
+	e := f.scratch.Get().(*evaluation)
+	defer f.scratch.Put(e)
+	defer e.reset()
+	e.start(json)
+	out, details, err := f.program.Eval(e)
+	if c := details.ActualCost(); c != nil {
+		cost = *c
+	}
+	if err != nil {
+		return false, cost, evalError(err)
+	}
+	is, ok := out.(types.Bool)
+	if !ok {
+		return false, cost, &cache.EvalError{Message: fmt.Sprintf("the result is of type %s, not true or false", out.Type().TypeName())}
+	}
+	return bool(is), cost, nil
+}
+
+func evalError(err error) error {
+	if cancelled, ok := errors.AsType[interpreter.EvalCancelledError](err); ok && cancelled.Cause == interpreter.CostLimitExceeded {
+		return cache.TooExpensive("one object", MaxCost)
+	}
+	return &cache.EvalError{Message: strings.Clone(err.Error())}
+}

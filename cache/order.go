@@ -1,0 +1,146 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/informerd/informerd/cache/rawjson"
+	"github.com/informerd/informerd/cache/scalar"
+)
+
+// Order says by which values objects are sorted, the most important first.
+type Order []OrderKey
+
+// OrderKey is one path to sort by. Times, quantities, numbers and text are
+// ordered as such, whichever all values of the objects at hand can be read as.
+// Objects without a value come last in both directions; one with several counts
+// by its least when ascending and by its greatest when descending.
+type OrderKey struct {
+	Path       rawjson.Path
+	Descending bool
+}
+
+// ParseOrder reads paths separated by commas, each descending if a minus is
+// before it: status.phase,-metadata.creationTimestamp. Errors are *InvalidError
+// and name the column, counted from 1.
+func ParseOrder(s string) (Order, error) {
+	var order Order
+	for _, part := range rawjson.CommaSeparated(s) {
+		start, end := part[0], part[1]
+		for start < end && s[start] == ' ' {
+			start++
+		}
+		key := OrderKey{Descending: start < end && s[start] == '-'}
+		if key.Descending {
+			start++
+		}
+		var err error
+		if key.Path, err = rawjson.ParsePathIn(s, start, end); err != nil {
+			return nil, invalidf("sort", "%v", err)
+		}
+		if slices.ContainsFunc(order, func(k OrderKey) bool { return k.Path == key.Path }) {
+			return nil, invalidf("sort", "column %d: %s is named twice", start+1, key.Path)
+		}
+		order = append(order, key)
+	}
+	if len(order) > maxOrder {
+		return nil, invalidf("sort", "%d paths; at most %d are possible", len(order), maxOrder)
+	}
+	return order, nil
+}
+
+const maxOrder = 8
+
+// String is a form that ParseOrder reads back.
+func (o Order) String() string {
+	parts := make([]string, len(o))
+	for i, k := range o {
+		parts[i] = k.Path.String()
+		if k.Descending {
+			parts[i] = "-" + parts[i]
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// Sort sorts objects in place; what is equal keeps its order.
+func (o Order) Sort(ctx context.Context, objects []*Object) error {
+	if len(o) == 0 || len(objects) < 2 {
+		return nil
+	}
+	values, err := o.values(ctx, objects)
+	if err != nil {
+		return err
+	}
+	scalar.Sort(objects, values, o.directions())
+	return nil
+}
+
+func (o Order) directions() []bool {
+	descending := make([]bool, len(o))
+	for i, k := range o {
+		descending[i] = k.Descending
+	}
+	return descending
+}
+
+// heldValues are those that an Object has at hand.
+var heldValues = map[string]func(*Object) string{
+	"metadata.creationTimestamp": func(o *Object) string {
+		if o.created == 0 {
+			return ""
+		}
+		return o.Created().Format(time.RFC3339)
+	},
+}
+
+func heldValue(p rawjson.Path) func(*Object) string {
+	if f := identityFields[p.String()]; f != nil {
+		return f
+	}
+	return heldValues[p.String()]
+}
+
+// values finds the values to sort by: for each key, for each object, all it has.
+func (o Order) values(ctx context.Context, objects []*Object) ([]scalar.Column, error) {
+	values := make([]scalar.Column, len(o))
+	var paths []rawjson.Path
+	var columns []int // of paths
+	for c, k := range o {
+		values[c] = make(scalar.Column, len(objects))
+		held := heldValue(k.Path)
+		if held == nil {
+			paths, columns = append(paths, k.Path), append(columns, c)
+			continue
+		}
+		for i, obj := range objects {
+			if text := held(obj); text != "" {
+				values[c][i] = []scalar.Value{{Kind: rawjson.String, Text: text}}
+			}
+		}
+	}
+	if len(paths) == 0 {
+		return values, nil
+	}
+	extractor, err := rawjson.CompileExtractor(paths)
+	if err != nil {
+		return nil, invalidf("sort", "%v", err)
+	}
+	err = Read(ctx, objects, func(_, i int, json []byte) error {
+		err := extractor.Each(json, func(v rawjson.Value) bool {
+			if s := scalar.Of(v); !s.Missing() {
+				c := columns[v.Path]
+				values[c][i] = append(values[c][i], s)
+			}
+			return true
+		})
+		if err != nil {
+			return fmt.Errorf("read %s: %w", objects[i].Key(), err)
+		}
+		return nil
+	})
+	return values, err
+}

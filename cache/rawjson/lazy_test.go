@@ -1,0 +1,82 @@
+package rawjson
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+)
+
+// read builds what encoding/json would.
+func (l Lazy) read() any {
+	switch l.Kind() {
+	case Object:
+		m := map[string]any{}
+		for parts := l.Parts(); ; {
+			key, plain, value, ok := parts.Next()
+			if !ok {
+				return m
+			}
+			m[KeyText(key, plain)] = value.read()
+		}
+	case Array:
+		list := []any{}
+		for parts := l.Parts(); ; {
+			_, _, value, ok := parts.Next()
+			if !ok {
+				return list
+			}
+			list = append(list, value.read())
+		}
+	case String:
+		return l.Text()
+	case Bool:
+		return l.Text() == "true"
+	case Null:
+		return nil
+	}
+	n, f, integer := l.Number()
+	if integer {
+		return float64(n)
+	}
+	return f
+}
+
+var lazyDocuments = []string{
+	`{}`, `[]`, ` [ ] `, ` { "a" : [ 1 , 2.5 , -3e2, "x\ny\u00e9", true , false , null , { } , [ [ ] ] ] , "b\"c" : { "d" : "" } } `,
+	`"text"`, `12345678901234567890`, `-0`, `{"a":{"b":{"c":[{"d":[1,[2,[3]]]}]}},"e":"f"}`,
+}
+
+func TestLazyReadsWhatJSONDoes(t *testing.T) {
+	for _, doc := range append(lazyDocuments, string(testPod())) {
+		checkLazy(t, []byte(doc))
+	}
+}
+
+func checkLazy(t *testing.T, doc []byte) {
+	t.Helper()
+	var want any
+	if err := json.Unmarshal(doc, &want); err != nil {
+		t.Fatal(err)
+	}
+	l := NewLazy(doc)
+	if got := l.read(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%s\nreads as %v", doc, got)
+	}
+	var again any
+	if err := json.Unmarshal(l.Raw(), &again); err != nil || !reflect.DeepEqual(again, want) {
+		t.Errorf("%s\nis, raw, %s", doc, l.Raw())
+	}
+}
+
+func FuzzLazy(f *testing.F) {
+	for _, doc := range lazyDocuments {
+		f.Add([]byte(doc))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		var v any
+		if json.Unmarshal(doc, &v) != nil {
+			return
+		}
+		checkLazy(t, doc)
+	})
+}

@@ -1,0 +1,98 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// scanned is what a scan left of the objects it was given.
+type scanned struct {
+	objects []*Object
+	scanned int // had their JSON read
+	faults  Faults
+}
+
+// filter keeps those of objs that match, in their order. It may reuse objs.
+func (m *Matcher) filter(ctx context.Context, objs []*Object) (scanned, error) {
+	if err := ctx.Err(); err != nil {
+		return scanned{}, err
+	}
+	kept := objs[:0]
+	for _, o := range objs {
+		if m.matchHeld(o, true) {
+			kept = append(kept, o)
+		}
+	}
+	if m.scan.empty() || len(kept) == 0 {
+		return scanned{objects: kept}, nil
+	}
+	return m.scan.all(ctx, kept)
+}
+
+// scan is one pass of a scanner over objects.
+type scan struct {
+	scanner
+	objects []*Object
+	cost    atomic.Uint64 // of the filter so far
+	keep    []bool        // by object
+	faults  []scanFaults  // by worker
+}
+
+// scanFaults are those that one worker found.
+type scanFaults struct {
+	Faults
+	at int // of First
+}
+
+// all keeps those of objs that match; it reuses objs.
+func (s scanner) all(ctx context.Context, objs []*Object) (scanned, error) {
+	sc := &scan{scanner: s, objects: objs, keep: make([]bool, len(objs)), faults: make([]scanFaults, Workers())}
+	if err := Read(ctx, objs, sc.visit); err != nil {
+		return scanned{}, err
+	}
+	out := scanned{objects: objs[:0], scanned: len(objs), faults: sc.allFaults()}
+	for i, o := range objs {
+		if sc.keep[i] {
+			out.objects = append(out.objects, o)
+		}
+	}
+	return out, nil
+}
+
+func (sc *scan) visit(worker, i int, json []byte) error {
+	ok, cost, err := sc.match(json)
+	sc.keep[i] = ok
+	if fault, isFault := errors.AsType[*EvalError](err); isFault {
+		sc.faults[worker].add(i, sc.objects[i], fault)
+		err = nil
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("match %s: %w", sc.objects[i].Key(), err)
+	case cost > 0 && sc.cost.Add(cost) > maxScanCost:
+		return TooExpensive("all objects", maxScanCost)
+	}
+	return nil
+}
+
+func (f *scanFaults) add(i int, o *Object, fault *EvalError) {
+	if f.Count == 0 {
+		f.at = i
+		f.First, f.Key = fault.Message, o.Key()
+	}
+	f.Count++
+}
+
+func (sc *scan) allFaults() (all Faults) {
+	first := len(sc.objects)
+	for _, f := range sc.faults {
+		if f.Count > 0 && f.at < first {
+			first = f.at
+			all.First, all.Key = f.First, f.Key
+		}
+		all.Count += f.Count
+	}
+	return all
+}

@@ -1,0 +1,108 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// fakeFilter matches what contains a text.
+type fakeFilter struct {
+	text string
+	cost uint64
+	err  error
+}
+
+func (f fakeFilter) String() string { return f.text }
+func (f fakeFilter) Hints() Hints   { return Hints{} }
+func (f fakeFilter) Clock() bool    { return false }
+func (f fakeFilter) Match(json []byte) (bool, uint64, error) {
+	return bytes.Contains(json, []byte(f.text)), f.cost, f.err
+}
+
+func TestFilterCostOfAllObjects(t *testing.T) {
+	s := filledStore(t, 100)
+	if _, err := s.Select(context.Background(), Query{Filter: fakeFilter{cost: maxScanCost / 100}}); err != nil {
+		t.Errorf("at the limit: %v", err)
+	}
+	_, err := s.Select(context.Background(), Query{Filter: fakeFilter{cost: maxScanCost/100 + 1}})
+	if cost, ok := errors.AsType[*CostError](err); !ok || cost.Parameter != "filter" || !strings.Contains(cost.Message, "1000000000") {
+		t.Errorf("over the limit: %v", err)
+	}
+}
+
+func TestFilterFailure(t *testing.T) {
+	broken := errors.New("broken")
+	_, err := filledStore(t, 100).Select(context.Background(), Query{Filter: fakeFilter{err: broken}})
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "match team-") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestFilterEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := filledStore(t, 200)
+	calls := 0
+	err := Read(ctx, s.objectsOf(""), func(worker, _ int, _ []byte) error {
+		if worker == 0 {
+			if calls++; calls == 3 {
+				cancel()
+			}
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || calls > 3 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+}
+
+// Of a key that occurs twice the last one counts, which only aggregated API
+// servers write.
+func TestFilterSeesUniqueKeys(t *testing.T) {
+	for _, aggregated := range []bool{false, true} {
+		spec := podSpec()
+		spec.Aggregated = aggregated
+		s, err := NewStore(spec, StoreOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := s.Decode([]byte(`{"metadata":{"name":"a","namespace":"b","resourceVersion":"1"},"x":"first","x":"last"}`), "v1", "Pod")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := s.Matcher(Query{Filter: fakeFilter{text: "first"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := m.Match(o); err != nil || ok == aggregated {
+			t.Errorf("aggregated %v: first is seen: %v, %v", aggregated, ok, err)
+		}
+	}
+}
+
+func TestQueryTokensDiffer(t *testing.T) {
+	order, err := ParseOrder("a,-b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]string{}
+	for name, q := range map[string]Query{
+		"all": {}, "filter": {Filter: fakeFilter{text: "a"}}, "other filter": {Filter: fakeFilter{text: "b"}},
+		"sorted": {Sort: order}, "sorted by less": {Sort: order[:1]}, "term": {Terms: []Term{{"a", "b"}}},
+	} {
+		if other, twice := seen[q.Token()]; twice {
+			t.Errorf("%s and %s have the same token", name, other)
+		}
+		seen[q.Token()] = name
+	}
+}
+
+func TestParseOrder(t *testing.T) {
+	order, err := ParseOrder(" spec.x , -metadata.annotations['a,b'] ")
+	if err != nil || fmt.Sprint(order) != "spec.x,-metadata.annotations['a,b']" {
+		t.Errorf("%v, %v", order, err)
+	}
+}

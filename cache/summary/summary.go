@@ -1,0 +1,327 @@
+package summary
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/rawjson"
+	"github.com/informerd/informerd/cache/scalar"
+)
+
+const (
+	// MaxGroups bounds the groups of an answer, and the values of a facet.
+	MaxGroups = 100_000
+	// maxCombinations bounds the groups of one object.
+	maxCombinations = 4096
+)
+
+// Query says what to compute. It is a value.
+type Query struct {
+	// Grouped: there are groups. Without GroupBy it is one of all objects.
+	Grouped    bool
+	GroupBy    []rawjson.Path
+	Aggregates []Aggregate
+	Facets     []rawjson.Path
+}
+
+// Summary is the answer to a Query.
+type Summary struct {
+	// Groups are in the order of their keys, what is missing last.
+	Groups []Group
+	Facets []Facet
+	// Ignored counts the values that an aggregate could not add, by aggregate.
+	Ignored []int
+}
+
+// Group is what objects with the same keys have together.
+type Group struct {
+	Keys   []scalar.Value // by Query.GroupBy
+	Values []scalar.Value // by Query.Aggregates
+}
+
+// Facet counts objects by their values at one path, the most frequent first.
+type Facet struct {
+	Path   rawjson.Path
+	Values []Count
+}
+
+// Count is how many objects have a value.
+type Count struct {
+	Value   scalar.Value
+	Objects int
+}
+
+// Summarize computes q over objects. A *cache.CostError says that there are too
+// many groups.
+func Summarize(ctx context.Context, q Query, objects []*cache.Object) (*Summary, error) {
+	p, err := compile(q)
+	if err != nil {
+		return nil, err
+	}
+	workers := make([]*collector, cache.Workers())
+	err = cache.Read(ctx, objects, func(worker, i int, json []byte) error {
+		if workers[worker] == nil {
+			workers[worker] = newCollector(p)
+		}
+		if err := workers[worker].add(json); err != nil {
+			return fmt.Errorf("summarize %s: %w", objects[i].Key(), err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := newCollector(p)
+	for _, c := range workers {
+		if c != nil {
+			if err := all.merge(c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all.summary(), nil
+}
+
+// plan is a compiled Query: which positions of the extractor's paths are what.
+type plan struct {
+	Query
+	extractor  *rawjson.Extractor
+	paths      []rawjson.Path
+	groups     []int
+	aggregates []int // -1 for count()
+	facets     []int
+}
+
+func compile(q Query) (*plan, error) {
+	p := &plan{Query: q}
+	for _, path := range q.GroupBy {
+		p.groups = append(p.groups, p.position(path))
+	}
+	for _, a := range q.Aggregates {
+		if a.Path.IsZero() {
+			p.aggregates = append(p.aggregates, -1)
+			continue
+		}
+		p.aggregates = append(p.aggregates, p.position(a.Path))
+	}
+	for _, path := range q.Facets {
+		p.facets = append(p.facets, p.position(path))
+	}
+	var err error
+	if p.extractor, err = rawjson.CompileExtractor(p.paths); err != nil {
+		return nil, invalid("groupBy", "%v", err)
+	}
+	return p, nil
+}
+
+func (p *plan) position(path rawjson.Path) int {
+	if i := slices.Index(p.paths, path); i >= 0 {
+		return i
+	}
+	p.paths = append(p.paths, path)
+	return len(p.paths) - 1
+}
+
+// collector adds up objects. It belongs to one goroutine.
+type collector struct {
+	*plan
+	groups map[string]*group
+	facets []map[scalar.Value]int
+	values [][]scalar.Value // of the current object, by path
+}
+
+// group is a Group in the making.
+type group struct {
+	keys   []scalar.Value
+	totals []total
+}
+
+func newCollector(p *plan) *collector {
+	c := &collector{plan: p, groups: map[string]*group{}, values: make([][]scalar.Value, len(p.paths))}
+	for range p.Facets {
+		c.facets = append(c.facets, map[scalar.Value]int{})
+	}
+	return c
+}
+
+// add counts one object.
+func (c *collector) add(json []byte) error {
+	for i := range c.values {
+		c.values[i] = c.values[i][:0]
+	}
+	err := c.extractor.Each(json, func(v rawjson.Value) bool {
+		if s := scalar.Of(v); !s.Missing() {
+			c.values[v.Path] = append(c.values[v.Path], s)
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for i, path := range c.plan.facets {
+		for _, v := range distinct(c.values[path]) {
+			c.facets[i][v]++
+		}
+		if len(c.facets[i]) > MaxGroups {
+			return tooMany("facets", MaxGroups, "values")
+		}
+	}
+	if !c.Grouped {
+		return nil
+	}
+	return c.addToGroups()
+}
+
+func tooMany(parameter string, limit int, what string) error {
+	return &cache.CostError{Parameter: parameter, Message: fmt.Sprintf("there are more than %d %s, the limit: select fewer objects or group by other paths", limit, what)}
+}
+
+// distinct are the different values at a path, or the missing one.
+func distinct(values []scalar.Value) []scalar.Value {
+	if len(values) == 0 {
+		return []scalar.Value{{}}
+	}
+	out := make([]scalar.Value, 0, len(values))
+	seen := map[scalar.Value]bool{}
+	for _, v := range values {
+		if !seen[v] {
+			seen[v] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// addToGroups adds the object to the group of every combination of its values.
+func (c *collector) addToGroups() error {
+	combinations := [][]scalar.Value{nil}
+	for _, path := range c.plan.groups {
+		values := distinct(c.values[path])
+		if len(combinations)*len(values) > maxCombinations {
+			return tooMany("groupBy", maxCombinations, "combinations of the values of one object")
+		}
+		var longer [][]scalar.Value
+		for _, keys := range combinations {
+			for _, v := range values {
+				longer = append(longer, append(slices.Clone(keys), v))
+			}
+		}
+		combinations = longer
+	}
+	for _, keys := range combinations {
+		c.addTo(c.group(keys))
+	}
+	if len(c.groups) > MaxGroups {
+		return tooMany("groupBy", MaxGroups, "groups")
+	}
+	return nil
+}
+
+func (c *collector) group(keys []scalar.Value) *group {
+	id := groupID(keys)
+	g := c.groups[id]
+	if g == nil {
+		g = &group{keys: keys, totals: make([]total, len(c.Aggregates))}
+		c.groups[id] = g
+	}
+	return g
+}
+
+func groupID(keys []scalar.Value) string {
+	var b strings.Builder
+	for _, k := range keys {
+		b.WriteByte(byte(k.Kind))
+		fmt.Fprintf(&b, "%d:", len(k.Text))
+		b.WriteString(k.Text)
+	}
+	return b.String()
+}
+
+func (c *collector) addTo(g *group) {
+	for i, path := range c.plan.aggregates {
+		if path < 0 {
+			g.totals[i].values++
+			continue
+		}
+		for _, v := range c.values[path] {
+			g.totals[i].add(c.Aggregates[i].Func, v)
+		}
+	}
+}
+
+func (c *collector) merge(o *collector) error {
+	for _, g := range o.groups {
+		into := c.group(g.keys)
+		for i := range g.totals {
+			into.totals[i].merge(&g.totals[i])
+		}
+	}
+	for i, counts := range o.facets {
+		for v, n := range counts {
+			c.facets[i][v] += n
+		}
+		if len(c.facets[i]) > MaxGroups {
+			return tooMany("facets", MaxGroups, "values")
+		}
+	}
+	if len(c.groups) > MaxGroups {
+		return tooMany("groupBy", MaxGroups, "groups")
+	}
+	return nil
+}
+
+func (c *collector) summary() *Summary {
+	s := &Summary{Groups: []Group{}, Ignored: make([]int, len(c.Aggregates))}
+	if c.Grouped && len(c.GroupBy) == 0 {
+		c.group(nil) // of no objects, too
+	}
+	for _, g := range c.groups {
+		row := Group{Keys: g.keys, Values: make([]scalar.Value, len(g.totals))}
+		for i := range g.totals {
+			row.Values[i] = g.totals[i].result(c.Aggregates[i].Func)
+			s.Ignored[i] += g.totals[i].ignored
+		}
+		s.Groups = append(s.Groups, row)
+	}
+	sortByKeys(s.Groups, len(c.GroupBy))
+	for i, counts := range c.facets {
+		s.Facets = append(s.Facets, Facet{c.Facets[i], sortedCounts(counts)})
+	}
+	return s
+}
+
+func sortByKeys(groups []Group, keys int) {
+	// The ID decides between values that compare equal, such as 1 and "1".
+	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(groupID(a.Keys), groupID(b.Keys)) })
+	columns := make([]scalar.Column, keys)
+	for c := range columns {
+		for _, g := range groups {
+			columns[c] = append(columns[c], g.Keys[c:c+1])
+		}
+	}
+	scalar.Sort(groups, columns, make([]bool, keys))
+}
+
+func sortedCounts(counts map[scalar.Value]int) []Count {
+	out := make([]Count, 0, len(counts))
+	for v, n := range counts {
+		out = append(out, Count{v, n})
+	}
+	slices.SortFunc(out, func(a, b Count) int {
+		if a.Objects != b.Objects {
+			return b.Objects - a.Objects
+		}
+		if a.Value.Missing() != b.Value.Missing() {
+			return cmp.Compare(b.Value.Kind, a.Value.Kind) // missing last
+		}
+		if c := strings.Compare(a.Value.Text, b.Value.Text); c != 0 {
+			return c
+		}
+		return int(a.Value.Kind) - int(b.Value.Kind)
+	})
+	return out
+}

@@ -1,0 +1,242 @@
+package summary
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache"
+)
+
+func objects(t testing.TB, raw ...string) []*cache.Object {
+	t.Helper()
+	s, err := cache.NewStore(cache.Spec{Resource: cache.Resource{GVR: schema.GroupVersionResource{Version: "v1", Resource: "things"}}, Kind: "Thing"}, cache.StoreOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	var out []*cache.Object
+	for i, body := range raw {
+		o, err := s.Decode([]byte(fmt.Sprintf(`{"metadata":{"name":"o%d"},%s}`, i, body)), "v1", "Thing")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+func query(t testing.TB, groupBy, agg, facets string) Query {
+	t.Helper()
+	q := Query{Grouped: groupBy != "" || agg != ""}
+	var err error
+	if groupBy != "" {
+		if q.GroupBy, err = ParsePaths("groupBy", groupBy); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if agg != "" {
+		if q.Aggregates, err = ParseAggregates(agg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if facets != "" {
+		if q.Facets, err = ParsePaths("facets", facets); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return q
+}
+
+// rows writes groups as key,key:value,value.
+func rows(groups []Group) string {
+	var out []string
+	for _, g := range groups {
+		var cells [2][]string
+		for _, v := range g.Keys {
+			cells[0] = append(cells[0], text(v.JSON()))
+		}
+		for _, v := range g.Values {
+			cells[1] = append(cells[1], text(v.JSON()))
+		}
+		out = append(out, strings.Join(cells[0], ",")+":"+strings.Join(cells[1], ","))
+	}
+	return strings.Join(out, " ")
+}
+
+func text(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.Trim(string(b), `"`)
+}
+
+func TestSummarize(t *testing.T) {
+	objs := objects(t,
+		`"ns":"a","n":1,"cpu":[{"r":"500m"},{"r":"1"}],"mem":"1Gi","at":"2026-01-02T00:00:00Z","img":["x","y","x"]`,
+		`"ns":"a","n":2.5,"cpu":[{"r":"250m"}],"mem":"512Mi","at":"2025-12-31T00:00:00Z","img":["y"]`,
+		`"ns":"b","n":10,"cpu":[{"r":2}],"at":"soon","img":[]`,
+		`"n":"many","big":9223372036854775807`,
+		`"ns":1,"big":1,"ok":true`,
+		`"ns":"1"`,
+	)
+	for _, test := range []struct{ groupBy, agg, want string }{
+		{"", "count()", ":6"},
+		{"", "count(),count(img[*]),sum(cpu[*].r),avg(n),min(n),max(n)", ":6,4,3750m,4.5,1,many"},
+		{"ns", "count()", "1:1 1:1 a:2 b:1 null:1"},
+		{"ns", "sum(cpu[*].r)", "1:null 1:null a:1750m b:2 null:null"},
+		{"ns", "avg(mem)", "1:null 1:null a:768Mi b:null null:null"},
+		{"ns", "min(at),max(at)", "1:null,null 1:null,null a:2025-12-31T00:00:00Z,2026-01-02T00:00:00Z b:soon,soon null:null,null"},
+		{"img[*]", "count()", "x:1 y:2 null:4"},
+		{"ns,img[*]", "count(),sum(n)", "1,null:1,null 1,null:1,null a,x:1,1 a,y:2,3.5 b,null:1,10 null,null:1,null"},
+		{"", "sum(big)", ":9.223372036854776e+18"},
+		{"ok", "count()", "true:1 null:5"},
+		{"nowhere", "min(mem),max(mem)", "null:512Mi,1Gi"},
+	} {
+		s, err := Summarize(context.Background(), query(t, test.groupBy, test.agg, ""), objs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rows(s.Groups); got != test.want {
+			t.Errorf("groupBy=%s agg=%s:\n%s, want\n%s", test.groupBy, test.agg, got, test.want)
+		}
+	}
+}
+
+func TestIgnoredValuesAreCounted(t *testing.T) {
+	s, err := Summarize(context.Background(), query(t, "", "sum(n),count(n)", ""), objects(t, `"n":1`, `"n":"x"`, `"n":true`, `"n":null`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rows(s.Groups); got != ":1,3" || s.Ignored[0] != 2 || s.Ignored[1] != 0 {
+		t.Errorf("%s, ignored %v", got, s.Ignored)
+	}
+}
+
+func TestNoObjects(t *testing.T) {
+	for groupBy, want := range map[string]string{"": ":0", "ns": ""} {
+		s, err := Summarize(context.Background(), query(t, groupBy, "count()", ""), nil)
+		if err != nil || rows(s.Groups) != want {
+			t.Errorf("groupBy=%s: %q, %v", groupBy, rows(s.Groups), err)
+		}
+	}
+}
+
+func TestFacets(t *testing.T) {
+	s, err := Summarize(context.Background(), query(t, "", "", "ns,img[*]"), objects(t, `"ns":"b","img":["x","x"]`, `"ns":"a","img":["x","y"]`, `"ns":"b"`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range s.Facets {
+		for _, c := range f.Values {
+			got = append(got, fmt.Sprintf("%s=%s:%d", f.Path, text(c.Value.JSON()), c.Objects))
+		}
+	}
+	if want := "ns=b:2 ns=a:1 img[*]=x:2 img[*]=y:1 img[*]=null:1"; strings.Join(got, " ") != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	q := query(t, "ns", "count(),sum(cpu)", "")
+	objs := objects(t, `"ns":"a","cpu":"2"`, `"ns":"b","cpu":"500m"`, `"ns":"c"`, `"ns":"c"`)
+	for sort, want := range map[string]string{
+		"-sum(cpu)":    "a:1,2 b:1,500m c:2,null",
+		"sum( cpu )":   "b:1,500m a:1,2 c:2,null",
+		"-count(),-ns": "c:2,null b:1,500m a:1,2",
+		"['ns']":       "a:1,2 b:1,500m c:2,null",
+	} {
+		o, err := q.ParseOrder(sort)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Summarize(context.Background(), q, objs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Sort(s.Groups)
+		if got := rows(s.Groups); got != want {
+			t.Errorf("sort=%s: %s, want %s", sort, got, want)
+		}
+	}
+}
+
+func TestTooMany(t *testing.T) {
+	var list []string
+	for i := range 70 {
+		list = append(list, fmt.Sprint(i))
+	}
+	long := strings.Join(list, ",")
+	_, err := Summarize(context.Background(), query(t, "a[*],b[*]", "count()", ""), objects(t, fmt.Sprintf(`"a":[%s],"b":[%s]`, long, long)))
+	if cost, ok := errors.AsType[*cache.CostError](err); !ok || cost.Parameter != "groupBy" {
+		t.Errorf("error %v", err)
+	}
+}
+
+var mistakes = map[string]string{
+	"":                  "agg: column 1: want a call",
+	"count":             "agg: column 1: want a call",
+	"count(),":          "agg: column 9: want a call",
+	"count(),median(a)": `agg: column 9: there is no function "median"; there are count, sum`,
+	"sum()":             "agg: column 5: sum needs a path",
+	"sum(a..b)":         `agg: path "sum(a..b)", column 7`,
+	"sum(a),sum( a )":   "agg: column 8: sum(a) is named twice",
+	"sum(a)x":           "agg: column 1: want a call",
+}
+
+func TestMistakes(t *testing.T) {
+	for text, want := range mistakes {
+		_, err := ParseAggregates(text)
+		if bad, ok := errors.AsType[*cache.InvalidError](err); !ok || bad.Parameter != "agg" || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := ParsePaths("groupBy", "a,b,a"); err == nil || !strings.Contains(err.Error(), "named twice") {
+		t.Errorf("a path twice: %v", err)
+	}
+	if _, err := query(t, "a", "count()", "").ParseOrder("-b"); err == nil || !strings.Contains(err.Error(), "they have a, count()") {
+		t.Errorf("an unknown column: %v", err)
+	}
+}
+
+func FuzzParseAggregates(f *testing.F) {
+	for text := range mistakes {
+		f.Add(text)
+	}
+	f.Add("count(),sum(a[*].b['c,d'])")
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := ParseAggregates(text)
+		if err != nil {
+			return
+		}
+		for _, a := range all {
+			again, err := ParseAggregates(a.String())
+			if err != nil || again[0] != a {
+				t.Errorf("%s reads back as %v, %v", a, again, err)
+			}
+		}
+	})
+}
+
+func FuzzSummarize(f *testing.F) {
+	f.Add("500m", "1e3", "2026-01-02T00:00:00Z")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		raw, err := json.Marshal(map[string]any{"v": []string{a, b, c}})
+		if err != nil {
+			return
+		}
+		q := query(t, "v[*]", "count(v[*]),sum(v[*]),min(v[*]),max(v[*]),avg(v[*])", "v[*]")
+		s, err := Summarize(context.Background(), q, objects(t, strings.Trim(string(raw), "{}")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = rows(s.Groups)
+	})
+}

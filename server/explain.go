@@ -1,0 +1,57 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+// explanation is how the question was answered for one resource.
+type explanation struct {
+	Cluster  string `json:"cluster,omitempty"`
+	Resource string `json:"resource"`
+	// Objects there are, Candidates that the indexes left of them, Scanned ones
+	// whose JSON was read, Matched ones.
+	Objects    int      `json:"objects"`
+	Indexes    []string `json:"indexes"`
+	Candidates int      `json:"candidates"`
+	Scanned    int      `json:"scanned"`
+	Matched    int      `json:"matched"`
+	// FilterErrors are of objects that did not match for that reason.
+	FilterErrors *filterErrors `json:"filterErrors,omitempty"`
+	Advice       []advice      `json:"advice,omitempty"`
+}
+
+// advice names an index that would have made the question cheaper.
+type advice struct {
+	Path   string `json:"path"`
+	Config string `json:"config"`
+}
+
+func explain(res *readable, r *cache.Result) explanation {
+	e := explanation{
+		Cluster: res.status.Spec.Cluster, Resource: res.status.Spec.Name(),
+		Objects: res.store.Len(), Indexes: append([]string{}, r.Plan.Indexes...), Candidates: r.Plan.Candidates,
+		Scanned: r.Plan.Scanned, Matched: len(r.Objects), FilterErrors: faultsOf(r.Faults),
+	}
+	if r.Plan.Scanned == 0 {
+		return e
+	}
+	for _, path := range r.Plan.Unindexed {
+		e.Advice = append(e.Advice, advice{path.String(), configLine(res.status.Spec, path)})
+	}
+	return e
+}
+
+// configLine is the rule for config.yaml that makes an index.
+func configLine(spec cache.Spec, path rawjson.Path) string {
+	return fmt.Sprintf("- match: [%s]\n  indexes: {%q: %q}", spec.Name(), path, path)
+}
+
+func writeExplanation(w http.ResponseWriter, r *http.Request, items []explanation, states []kindState, pretty bool) error {
+	answer := list[explanation]{Kind: "Explanation", APIVersion: apiVersion, Items: items}
+	answer.Metadata.Resources = states
+	return writeJSON(w, r, answer, pretty)
+}

@@ -1,0 +1,159 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/rawjson"
+	"github.com/informerd/informerd/cache/summary"
+)
+
+// maxFacetValues is how many values of a facet are shown.
+const maxFacetValues = 100
+
+// parseSummary reads groupBy, agg and facets, and sort where it is about groups.
+func (q *query) parseSummary(p params) (err error) {
+	s := summary.Query{Grouped: p.Has("groupBy") || p.Has("agg")}
+	if p.Has("groupBy") {
+		if s.GroupBy, err = summary.ParsePaths("groupBy", p.Get("groupBy")); err != nil {
+			return err
+		}
+	}
+	if p.Has("facets") {
+		if s.Facets, err = summary.ParsePaths("facets", p.Get("facets")); err != nil {
+			return err
+		}
+	}
+	if s.Grouped {
+		agg := "count()"
+		if p.Has("agg") {
+			agg = p.Get("agg")
+		}
+		if s.Aggregates, err = summary.ParseAggregates(agg); err != nil {
+			return err
+		}
+	}
+	q.summary = s
+	if s.Grouped && p.Has("sort") {
+		q.groupOrder, err = s.ParseOrder(p.Get("sort"))
+	}
+	return err
+}
+
+// checkSummary refuses what has no meaning for groups or facets.
+func (q *query) checkSummary(p params) error {
+	switch {
+	case q.summary.Grouped:
+		for _, name := range []string{"fields", "view", "continue", "count"} {
+			if p.Has(name) {
+				return invalid(name, "not possible together with groupBy and agg, which answer with groups instead of objects")
+			}
+		}
+	case len(q.summary.Facets) == 0:
+		return nil
+	case p.Has("continue"):
+		return invalid("facets", "not possible together with continue: facets are of all pages and come with the first")
+	}
+	if len(q.summary.Facets) > 0 && (q.output == outputCSV || q.output == outputNDJSON) {
+		return invalid("facets", "not possible together with output=%s, which has no place for them", q.output)
+	}
+	return nil
+}
+
+// facet is one of a list.
+type facet struct {
+	Path      string       `json:"path"`
+	Values    []facetValue `json:"values"`
+	Truncated bool         `json:"truncated,omitempty"`
+}
+
+type facetValue struct {
+	Value   any `json:"value"`
+	Objects int `json:"objects"`
+}
+
+func facetsOf(s *summary.Summary) []facet {
+	var out []facet
+	for _, f := range s.Facets {
+		shown := facet{Path: f.Path.String(), Values: []facetValue{}, Truncated: len(f.Values) > maxFacetValues}
+		for _, c := range f.Values[:min(len(f.Values), maxFacetValues)] {
+			shown.Values = append(shown.Values, facetValue{c.Value.JSON(), c.Objects})
+		}
+		out = append(out, shown)
+	}
+	return out
+}
+
+// groupList answers with groups of objects.
+func (q *query) groupList(ctx context.Context, objects []*cache.Object, meta listMeta) (*listing, error) {
+	s, err := summary.Summarize(ctx, q.summary, objects)
+	if err != nil {
+		return nil, err
+	}
+	q.groupOrder.Sort(s.Groups)
+	if q.limit > 0 && q.limit < len(s.Groups) {
+		meta.Remaining = len(s.Groups) - q.limit
+		meta.Truncated = true
+		s.Groups = s.Groups[:q.limit]
+	}
+	for i, n := range s.Ignored {
+		if n > 0 {
+			if meta.AggErrors == nil {
+				meta.AggErrors = map[string]int{}
+			}
+			meta.AggErrors[q.summary.Aggregates[i].String()] = n
+		}
+	}
+	return &listing{
+		Kind: "GroupList", APIVersion: apiVersion, Metadata: meta, Facets: facetsOf(s),
+		count: len(s.Groups),
+		item:  func(dst []byte, i int) ([]byte, error) { return q.appendGroup(dst, s.Groups[i]) },
+	}, nil
+}
+
+// appendGroup writes {"group":{path:value},"values":{aggregate:value}}.
+func (q *query) appendGroup(dst []byte, g summary.Group) ([]byte, error) {
+	names := q.summary.Columns()
+	dst = append(dst, `{"group":{`...)
+	var err error
+	for i, v := range g.Keys {
+		if dst, err = appendMember(dst, i, names[i], v.JSON()); err != nil {
+			return dst, err
+		}
+	}
+	dst = append(dst, `},"values":{`...)
+	for i, v := range g.Values {
+		if dst, err = appendMember(dst, i, names[len(g.Keys)+i], v.JSON()); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, "}}"...), nil
+}
+
+func appendMember(dst []byte, i int, name string, value any) ([]byte, error) {
+	if i > 0 {
+		dst = append(dst, ',')
+	}
+	key, err := json.Marshal(name)
+	if err != nil {
+		return dst, err
+	}
+	text, err := marshal(value, false)
+	return append(append(append(dst, key...), ':'), text...), err
+}
+
+// groupColumns are the columns of groups as CSV.
+func (q *query) groupColumns() []column {
+	quote := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+	var columns []column
+	for i, name := range q.summary.Columns() {
+		parent := "group"
+		if i >= len(q.summary.GroupBy) {
+			parent = "values"
+		}
+		columns = append(columns, column{name, must(rawjson.ParsePath(parent + "['" + quote.Replace(name) + "']"))})
+	}
+	return columns
+}

@@ -1,0 +1,398 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// kindsWatch is one event stream about many resources. It belongs to the
+// goroutine of its request; each resource has a goroutine that waits for its
+// events and hands them over one batch at a time.
+type kindsWatch struct {
+	server    *Server
+	params    params
+	query     *query
+	out       *eventWriter
+	batches   chan batch
+	followers map[string]*follower // by the name of the resource
+	told      map[string]kindState // of every resource, what was said last
+	versions  map[string]string    // what a client that has read all has
+	written   bool                 // something, since the last id
+	toldAt    time.Time            // when an id was written
+	running   sync.WaitGroup
+}
+
+// follower is one resource of the stream.
+type follower struct {
+	watcher
+	name string
+	stop context.CancelFunc
+}
+
+// batch is what happened to one resource, up to version.
+type batch struct {
+	*follower
+	events  []cache.Event
+	version string
+	err     error
+}
+
+// watchKinds streams what q selects of many resources. Resources that come, go,
+// or begin to be readable join and leave the stream.
+func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request, q *query) error {
+	if err := negotiate(w, r, typeEvents); err != nil {
+		return err
+	}
+	kinds, err := s.resourcesOf(paramsOf(r))
+	if err != nil {
+		return err
+	}
+	since, err := parseVersions(r.Header.Get("Last-Event-ID"))
+	if err != nil {
+		return err
+	}
+	if err := checkKinds(kinds, q.Query); err != nil {
+		return err
+	}
+	if !s.watches.tryAcquire() {
+		return tooMany("watches", cap(s.watches))
+	}
+	defer s.watches.release()
+	ctx, cancel := s.watchContext(r, q)
+	defer cancel()
+	setEventHeaders(w.Header())
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	k := &kindsWatch{
+		server: s, params: paramsOf(r), query: q, out: newEventWriter(w, q.view), batches: make(chan batch),
+		followers: map[string]*follower{}, told: map[string]kindState{}, versions: map[string]string{},
+	}
+	err = k.run(ctx, kinds, since)
+	cancel()
+	k.running.Wait()
+	if err := ended(ctx, err); err != nil && r.Context().Err() == nil {
+		return &abortError{err}
+	}
+	return nil
+}
+
+// checkKinds refuses a question that no resource can answer.
+func checkKinds(kinds []Resource, q cache.Query) error {
+	var refused error
+	for _, k := range kinds {
+		store := k.Store()
+		if store == nil {
+			continue
+		}
+		_, err := store.Matcher(q)
+		if err == nil {
+			return nil
+		}
+		refused = err
+	}
+	return refused
+}
+
+// run writes until the stream ends.
+func (k *kindsWatch) run(ctx context.Context, kinds []Resource, since map[string]string) error {
+	k.out.comment("informerd")
+	if err := k.join(ctx, kinds, since); err != nil {
+		return k.failed(err)
+	}
+	k.bookmark(true)
+	tick := time.NewTicker(max(time.Millisecond, min(stateInterval, k.server.Heartbeat, k.server.Bookmarks)))
+	defer tick.Stop()
+	for {
+		if err := k.out.flush(); err != nil {
+			return err
+		}
+		var err error
+		select {
+		case b := <-k.batches:
+			err = k.take(ctx, b)
+		case <-tick.C:
+			err = k.routine(ctx)
+		case <-ctx.Done():
+			k.bookmark(false) // a client that comes back resumes from here
+			return k.out.flush()
+		}
+		if err != nil {
+			return k.failed(err)
+		}
+	}
+}
+
+// failed ends the stream with an event where the client can do something.
+func (k *kindsWatch) failed(err error) error {
+	if _, ok := errors.AsType[*cache.CostError](err); ok {
+		return k.out.failure(statusOf(err))
+	}
+	return err
+}
+
+// join says the state of every resource and begins to follow those that can be
+// read and are not followed yet.
+func (k *kindsWatch) join(ctx context.Context, kinds []Resource, since map[string]string) error {
+	for _, r := range kinds {
+		res := &readable{r, r.Status(), r.Store()}
+		name := res.status.Spec.Resource.String()
+		if k.followers[name] != nil {
+			k.state(name, newKindState(res.status), true)
+			continue
+		}
+		answered, err := k.follow(ctx, name, res, since[name])
+		if err != nil {
+			return err
+		}
+		k.state(name, newKindState(res.status), answered)
+	}
+	return nil
+}
+
+// state says how far a resource can be trusted, if that is news. A live one need
+// not be mentioned.
+func (k *kindsWatch) state(name string, state kindState, answered bool) {
+	state.Answered = answered
+	before, known := k.told[name]
+	k.told[name] = state
+	if state == before || !known && answered && state.State == cache.Live {
+		return
+	}
+	k.out.message("", message{Type: "STATE", Resource: name, State: state.State, Reason: state.Reason, Answered: &state.Answered})
+	k.written = true
+}
+
+// follow begins to follow a resource: from a version, or with the objects there
+// are. It reports false for one that cannot be read, or does not have what the
+// question needs.
+func (k *kindsWatch) follow(ctx context.Context, name string, res *readable, since string) (bool, error) {
+	if res.store == nil || !res.status.State.Readable() {
+		return false, nil
+	}
+	f := &follower{name: name, watcher: watcher{readable: res, server: k.server, query: k.query, state: res.status.State}}
+	var start beginning
+	var err error
+	if f.matcher, err = f.store.Matcher(k.query.Query); err == nil {
+		if since != "" {
+			start, err = f.resume(ctx, since)
+		} else {
+			start, err = f.restart(ctx, false)
+		}
+	}
+	if bad, ok := errors.AsType[*cache.InvalidError](err); ok && bad.Parameter == "index" {
+		res.status.Reason = bad.Error()
+		return false, nil
+	}
+	if errors.Is(err, cache.ErrStopped) {
+		return false, nil // it comes back as another
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := k.begin(ctx, f, start); err != nil {
+		f.sub.Close()
+		return false, err
+	}
+	run, stop := context.WithCancel(ctx)
+	f.stop = stop
+	k.followers[name] = f
+	k.running.Go(func() { k.collect(run, f) })
+	return true, nil
+}
+
+// begin writes what a resource begins with. Initial objects have no id, see
+// watcher.opening.
+func (k *kindsWatch) begin(ctx context.Context, f *follower, start beginning) error {
+	k.versions[f.name] = f.sub.Version()
+	if start.resync {
+		k.forget(f.name)
+	}
+	if start.initial == nil {
+		return nil
+	}
+	for n, o := range start.initial.Objects {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := k.out.objectOf(f.name, cache.Added, o, ""); err != nil {
+			return err
+		}
+	}
+	k.written = true
+	k.versions[f.name] = start.initial.Version
+	f.faults = start.initial.Faults
+	k.warn(f)
+	return nil
+}
+
+// forget says that nothing told of a resource holds any more.
+func (k *kindsWatch) forget(name string) {
+	k.out.message("", message{Type: "RESYNC", Resource: name})
+	k.written = true
+}
+
+func (k *kindsWatch) warn(f *follower) {
+	if f.faults.Count > 0 {
+		k.out.message("", message{Type: "WARNING", Resource: f.name, FilterErrors: faultsOf(f.faults)})
+		f.faults = cache.Faults{}
+		k.written = true
+	}
+}
+
+// collect hands over what happens to a resource. Now and then it says how far
+// the resource is although nothing happened.
+func (k *kindsWatch) collect(ctx context.Context, f *follower) {
+	defer f.sub.Close()
+	for {
+		next, cancel := context.WithTimeout(ctx, k.server.Bookmarks)
+		events, err := f.sub.Next(next)
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = nil
+		}
+		select {
+		case k.batches <- batch{f, events, f.sub.Version(), err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// take writes a batch. A resource that stopped, or moved on too fast, begins
+// anew: its objects are void, and come again when it can be read.
+func (k *kindsWatch) take(ctx context.Context, b batch) error {
+	if k.followers[b.name] != b.follower {
+		return nil // of one that left
+	}
+	if b.err != nil {
+		return k.restart(ctx, b.follower)
+	}
+	for _, e := range b.events {
+		typ, object, err := b.seen(e)
+		if err != nil {
+			return err
+		}
+		if object == nil {
+			continue
+		}
+		if err := k.out.objectOf(b.name, typ, object, e.Resume); err != nil {
+			return err
+		}
+		k.written = true
+	}
+	k.warn(b.follower)
+	k.versions[b.name] = b.version
+	if k.written {
+		k.bookmark(false)
+	}
+	return nil
+}
+
+func (k *kindsWatch) restart(ctx context.Context, f *follower) error {
+	k.leave(f)
+	return k.refresh(ctx)
+}
+
+// leave ends the following of a resource.
+func (k *kindsWatch) leave(f *follower) {
+	f.stop()
+	delete(k.followers, f.name)
+	delete(k.versions, f.name)
+	k.forget(f.name)
+}
+
+// refresh looks for resources that came, went or changed state.
+func (k *kindsWatch) refresh(ctx context.Context) error {
+	kinds, err := k.server.resourcesOf(k.params)
+	if err != nil {
+		return nil // the last of them is gone, or one named in full
+	}
+	present := map[string]bool{}
+	for _, r := range kinds {
+		present[r.Spec().Resource.String()] = true
+	}
+	for _, name := range k.known() {
+		if present[name] {
+			continue
+		}
+		if f := k.followers[name]; f != nil {
+			k.leave(f)
+		}
+		k.state(name, kindState{State: cache.Unwatched, Reason: "the resource is gone"}, false)
+		delete(k.told, name)
+	}
+	if err := k.join(ctx, kinds, nil); err != nil {
+		return err
+	}
+	if k.written {
+		k.bookmark(false)
+	}
+	return nil
+}
+
+func (k *kindsWatch) known() []string {
+	var names []string
+	for name := range k.told {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// routine says what is due by the clock.
+func (k *kindsWatch) routine(ctx context.Context) error {
+	if err := k.refresh(ctx); err != nil {
+		return err
+	}
+	if time.Since(k.toldAt) >= k.server.Bookmarks {
+		k.bookmark(false)
+	}
+	if time.Since(k.out.flushed) >= k.server.Heartbeat {
+		k.out.comment("")
+	}
+	return nil
+}
+
+// bookmark tells in an id how far each resource is. The first one marks the end
+// of the initial objects.
+func (k *kindsWatch) bookmark(initial bool) {
+	k.out.message(formatVersions(k.versions), message{Type: "BOOKMARK", Initial: initial})
+	k.written, k.toldAt = false, time.Now()
+}
+
+// formatVersions writes name=version pairs, for the id of events.
+func formatVersions(versions map[string]string) string {
+	var pairs []string
+	for name, version := range versions {
+		pairs = append(pairs, name+"="+version)
+	}
+	slices.Sort(pairs)
+	return strings.Join(pairs, ",")
+}
+
+func parseVersions(id string) (map[string]string, error) {
+	versions := map[string]string{}
+	if id == "" {
+		return versions, nil
+	}
+	for pair := range strings.SplitSeq(id, ",") {
+		name, version, ok := strings.Cut(pair, "=")
+		if _, err := parseVersionText("", version); !ok || name == "" || version == "" || err != nil {
+			return nil, invalid("Last-Event-ID", "%q is not the id of an event of this stream: want name=version pairs", fmt.Sprintf("%.100s", id))
+		}
+		versions[name] = version
+	}
+	return versions, nil
+}

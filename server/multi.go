@@ -1,0 +1,350 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/summary"
+)
+
+// kindState says of one resource of a question whether it was answered, and how
+// fresh the answer is.
+type kindState struct {
+	Cluster         string      `json:"cluster,omitempty"`
+	Resource        string      `json:"resource"`
+	Kind            string      `json:"kind,omitempty"`
+	State           cache.State `json:"state"`
+	Answered        bool        `json:"answered"`
+	Reason          string      `json:"reason,omitempty"`
+	ResourceVersion string      `json:"resourceVersion,omitempty"`
+	Objects         int         `json:"objects"`
+
+	FilterErrors *filterErrors `json:"filterErrors,omitempty"`
+}
+
+func newKindState(status cache.Status) kindState {
+	return kindState{
+		Cluster: status.Spec.Cluster, Resource: status.Spec.Name(), Kind: status.Spec.Kind,
+		State: status.State, Reason: status.Reason,
+	}
+}
+
+// queryKinds answers one question about many resources.
+func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
+	p := paramsOf(r)
+	q, err := parseQuery(p)
+	if err != nil {
+		return err
+	}
+	if err := q.nameKinds(p); err != nil {
+		return err
+	}
+	switch {
+	case q.watch && q.summary.Grouped:
+		return s.watchGroups(w, r, q, func() ([]Resource, error) { return s.resourcesOf(p) })
+	case q.watch:
+		return s.watchKinds(w, r, q)
+	}
+	if err := negotiate(w, r, q.output.mediaType()); err != nil {
+		return err
+	}
+	kinds, err := s.resourcesOf(p)
+	if err != nil {
+		return err
+	}
+	if q.token != "" {
+		return s.nextKinds(w, r, q)
+	}
+	tag := kindsTag(r, kinds)
+	if !q.clock() && !q.explain && notModified(w, r, tag) {
+		return nil
+	}
+	a, err := askKinds(r.Context(), kinds, q.Query)
+	if err != nil {
+		return err
+	}
+	setKinds(w.Header(), a.states)
+	if q.clock() || q.explain {
+		w.Header().Del("ETag")
+	}
+	return s.answerKinds(w, r, q, a)
+}
+
+// answerKinds shapes what was found.
+func (s *Server) answerKinds(w http.ResponseWriter, r *http.Request, q *query, a *kindsAnswer) error {
+	if q.explain {
+		return writeExplanation(w, r, a.plans, a.states, q.pretty)
+	}
+	if q.summary.Grouped {
+		l, err := q.groupList(r.Context(), a.objects, listMeta{Resources: a.states})
+		if err != nil {
+			return err
+		}
+		return writeList(w, r, l, q.groupView())
+	}
+	if err := q.Sort.Sort(r.Context(), a.objects); err != nil {
+		return err
+	}
+	facets, err := q.facets(r.Context(), a.objects)
+	if err != nil {
+		return err
+	}
+	part := s.pager.First(s.kindsToken(r, q), a.states, a.objects, q.limit)
+	if part.Continue != "" {
+		w.Header().Del("ETag")
+	}
+	l := kindsList(part, q.view)
+	l.Facets = facets
+	return writeList(w, r, l, q.view)
+}
+
+func (s *Server) nextKinds(w http.ResponseWriter, r *http.Request, q *query) error {
+	part, err := s.pager.Next(s.kindsToken(r, q), q.token, q.limit)
+	if err != nil {
+		return err
+	}
+	setKinds(w.Header(), part.About)
+	return writeList(w, r, kindsList(part, q.view), q.view)
+}
+
+// kindsToken stands for the question in continue tokens.
+func (s *Server) kindsToken(r *http.Request, q *query) string {
+	p := paramsOf(r)
+	return q.Token() + "/" + p.Get("cluster") + "/" + p.Get("resources")
+}
+
+func kindsList(part *cache.Part[[]kindState], v view) *listing {
+	enc := &encoder{view: v}
+	l := &listing{
+		Kind: "List", APIVersion: "v1",
+		Metadata: listMeta{Continue: part.Continue, Resources: part.About},
+		count:    len(part.Objects),
+		item:     func(dst []byte, i int) ([]byte, error) { return enc.append(dst, part.Objects[i]) },
+	}
+	if !v.uncounted {
+		l.Metadata.Remaining = part.Remaining
+	}
+	return l
+}
+
+// kindsAnswer is what several resources hold of what was asked.
+type kindsAnswer struct {
+	states  []kindState
+	plans   []explanation
+	objects []*cache.Object // by resource, then in the order of the query
+}
+
+// askKinds asks one resource after the other; each is searched on all
+// processors. A resource that cannot answer is named with the reason. If none
+// can, that is the error.
+func askKinds(ctx context.Context, kinds []Resource, q cache.Query) (*kindsAnswer, error) {
+	a := &kindsAnswer{states: []kindState{}, plans: []explanation{}}
+	q.Sort = nil // over all of them, later
+	var refused error
+	answered := 0
+	for _, k := range kinds {
+		state, err := a.ask(ctx, k, q)
+		if err != nil {
+			if bad, ok := errors.AsType[*cache.InvalidError](err); !ok || bad.Parameter != "index" {
+				return nil, err
+			}
+			refused = err
+			state.Reason = err.Error()
+		}
+		if state.Answered {
+			answered++
+		}
+		a.states = append(a.states, state)
+	}
+	if answered > 0 || len(kinds) == 0 {
+		return a, nil
+	}
+	if refused != nil {
+		return nil, refused
+	}
+	return nil, noneReadable(a.states)
+}
+
+func (a *kindsAnswer) ask(ctx context.Context, k Resource, q cache.Query) (kindState, error) {
+	res := &readable{k, k.Status(), k.Store()}
+	state := newKindState(res.status)
+	if res.store == nil || !res.status.State.Readable() {
+		if state.Reason == "" {
+			state.Reason = "there is no data"
+		}
+		return state, nil
+	}
+	found, err := res.store.Select(ctx, q)
+	if err != nil {
+		return state, err
+	}
+	state.Answered, state.ResourceVersion = true, found.Version
+	state.Objects, state.FilterErrors = len(found.Objects), faultsOf(found.Faults)
+	a.plans = append(a.plans, explain(res, found))
+	a.objects = append(a.objects, found.Objects...)
+	return state, nil
+}
+
+func noneReadable(states []kindState) error {
+	var reasons []string
+	for _, s := range states[:min(len(states), maxNamed)] {
+		reasons = append(reasons, fmt.Sprintf("%s is %s: %s", s.Resource, s.State, s.Reason))
+	}
+	return statusError(retryAfter(newStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+		"none of the resources can be answered: "+strings.Join(reasons, "; ")), 1))
+}
+
+// maxNamed is how many resources a header or message names.
+const maxNamed = 20
+
+// setKinds says in headers what is not in an answer, or may be old.
+func setKinds(h http.Header, states []kindState) {
+	var missing, old []string
+	for _, s := range states {
+		switch {
+		case !s.Answered:
+			missing = append(missing, s.Resource)
+		case s.State != cache.Live:
+			old = append(old, fmt.Sprintf("%s is %s", s.Resource, s.State))
+		}
+	}
+	if len(missing) > 0 {
+		h.Set("Informerd-Unanswered", named(missing))
+	}
+	if len(old) > 0 {
+		h.Set("Warning", "110 informerd "+quote(named(old)))
+	}
+}
+
+func named(names []string) string {
+	if more := len(names) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// kindsTag changes with every resource.
+func kindsTag(r *http.Request, kinds []Resource) string {
+	sum := fnv.New64a()
+	for _, k := range kinds {
+		status := k.Status()
+		fmt.Fprintf(sum, "%s %s %s\n", status.Spec.Resource, status.State, status.Reason)
+		if store := k.Store(); store != nil {
+			fmt.Fprintf(sum, "%s %d\n", store.Epoch(), store.Revision())
+		}
+	}
+	return etag(r, fmt.Sprintf("%x", sum.Sum64()))
+}
+
+// resourcesOf finds the resources that the parameters name, each once, in the
+// order of cache.Resource.Compare.
+func (s *Server) resourcesOf(p params) ([]Resource, error) {
+	cluster := p.Get("cluster")
+	if err := s.checkCluster(cluster); err != nil {
+		return nil, err
+	}
+	if clusters := s.Caches.Clusters(); cluster == "" && len(clusters) > 1 {
+		return nil, invalid("cluster", "there are several, name one of them: objects do not say where they are from")
+	}
+	patterns := "*"
+	if p.Has("resources") {
+		patterns = p.Get("resources")
+	}
+	found := map[cache.Resource]Resource{}
+	column := 1
+	for text := range strings.SplitSeq(patterns, ",") {
+		some, err := s.resourcesLike(cluster, strings.TrimSpace(text), column)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range some {
+			found[r.Spec().Resource] = r
+		}
+		column += len(text) + 1
+	}
+	var all []Resource
+	for _, r := range found {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b Resource) int { return a.Spec().Compare(b.Spec().Resource) })
+	return all, nil
+}
+
+// resourcesLike finds the resources of one pattern. A name without globs is one
+// that kubectl accepts, and must exist.
+func (s *Server) resourcesLike(cluster, pattern string, column int) ([]Resource, error) {
+	if !strings.ContainsAny(pattern, "*?[") {
+		if pattern == "" {
+			return nil, invalid("resources", "column %d: a name is missing; write for example pods,*.apps", column)
+		}
+		r, err := s.Caches.Lookup(cluster, pattern)
+		if err != nil && !errors.Is(err, cache.ErrNotWatched) {
+			return nil, fmt.Errorf("resources: column %d: %w", column, err)
+		}
+		return []Resource{r}, nil
+	}
+	match, err := resourcePattern(pattern)
+	if err != nil {
+		return nil, invalid("resources", "column %d: %v", column, err)
+	}
+	var some []Resource
+	for _, r := range s.Caches.Resources() {
+		if spec := r.Spec(); (cluster == "" || spec.Cluster == cluster) && match(spec) {
+			some = append(some, r)
+		}
+	}
+	if len(some) == 0 {
+		return nil, notFound("resources: column %d: no resource is called like %s", column, pattern)
+	}
+	return some, nil
+}
+
+var versionPart = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+
+// resourcePattern reads *, *.apps, dep*.apps and *.v1.apps as config.yaml does:
+// a star for the resource does not reach into the group.
+func resourcePattern(pattern string) (func(cache.Spec) bool, error) {
+	if _, err := path.Match(pattern, ""); err != nil || strings.Contains(pattern, "/") {
+		return nil, fmt.Errorf("%q is not a glob over names such as deployments.apps", pattern)
+	}
+	if pattern == "*" {
+		return func(cache.Spec) bool { return true }, nil
+	}
+	resource, group, _ := strings.Cut(strings.ToLower(pattern), ".")
+	version := ""
+	if v, rest, _ := strings.Cut(group, "."); versionPart.MatchString(v) {
+		version, group = v, rest
+	}
+	return func(spec cache.Spec) bool {
+		okResource, _ := path.Match(resource, spec.GVR.Resource)
+		okGroup, _ := path.Match(group, spec.GVR.Group)
+		return okResource && okGroup && (version == "" || version == spec.GVR.Version)
+	}, nil
+}
+
+// facets computes the facets that q asks for, none if it does not.
+func (q *query) facets(ctx context.Context, objects []*cache.Object) ([]facet, error) {
+	if len(q.summary.Facets) == 0 {
+		return nil, nil
+	}
+	s, err := summary.Summarize(ctx, q.summary, objects)
+	if err != nil {
+		return nil, err
+	}
+	return facetsOf(s), nil
+}
+
+// groupView is how groups are shown.
+func (q *query) groupView() view {
+	return view{output: q.output, pretty: q.pretty, columns: q.groupColumns()}
+}

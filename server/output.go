@@ -1,0 +1,217 @@
+package server
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+// output names the form of a list.
+type output string
+
+const (
+	outputJSON   output = "json"
+	outputYAML   output = "yaml"
+	outputCSV    output = "csv"
+	outputNDJSON output = "ndjson"
+)
+
+var mediaTypes = map[output]string{
+	outputJSON:   typeJSON,
+	outputYAML:   "application/yaml",
+	outputCSV:    "text/csv",
+	outputNDJSON: "application/x-ndjson",
+}
+
+func (o output) mediaType() string { return mediaTypes[o] }
+
+func parseOutput(s string, given bool) (output, error) {
+	if !given {
+		return outputJSON, nil
+	}
+	if mediaTypes[output(s)] == "" {
+		return outputJSON, invalid("output", "%q is none of json, yaml, csv and ndjson", s)
+	}
+	return output(s), nil
+}
+
+// listWriter writes a list in one form. Each method appends to dst. It belongs to
+// one list.
+type listWriter interface {
+	head(dst []byte, l *listing) ([]byte, error)
+	// item appends item i, whose JSON is given.
+	item(dst []byte, i int, item []byte) ([]byte, error)
+	foot(dst []byte, l *listing) []byte
+}
+
+func newListWriter(v view) listWriter {
+	switch {
+	case v.output == outputYAML:
+		return yamlWriter{}
+	case v.output == outputCSV:
+		return newCSVWriter(v.columns)
+	case v.output == outputNDJSON:
+		return ndjsonWriter{}
+	case v.pretty:
+		return prettyWriter{}
+	default:
+		return jsonWriter{}
+	}
+}
+
+// jsonWriter writes a Kubernetes list.
+type jsonWriter struct{}
+
+func (jsonWriter) head(dst []byte, l *listing) ([]byte, error) {
+	head, err := marshal(l, false)
+	return append(append(dst, bytes.TrimSuffix(head, []byte("}"))...), `,"items":[`...), err
+}
+
+func (jsonWriter) item(dst []byte, i int, item []byte) ([]byte, error) {
+	if i > 0 {
+		dst = append(dst, ',')
+	}
+	return append(dst, item...), nil
+}
+
+func (jsonWriter) foot(dst []byte, _ *listing) []byte { return append(dst, "]}\n"...) }
+
+// prettyWriter writes the same for people.
+type prettyWriter struct{}
+
+func (prettyWriter) head(dst []byte, l *listing) ([]byte, error) {
+	head, err := marshal(l, true)
+	return append(append(dst, bytes.TrimSuffix(head, []byte("\n}"))...), ",\n  \"items\": ["...), err
+}
+
+func (prettyWriter) item(dst []byte, i int, item []byte) ([]byte, error) {
+	if i > 0 {
+		dst = append(dst, ',')
+	}
+	out := bytes.NewBuffer(append(dst, "\n    "...))
+	if err := json.Indent(out, item, "    ", "  "); err != nil {
+		return dst, err
+	}
+	return out.Bytes(), nil
+}
+
+func (prettyWriter) foot(dst []byte, l *listing) []byte {
+	if l.count == 0 {
+		return append(dst, "]\n}\n"...)
+	}
+	return append(dst, "\n  ]\n}\n"...)
+}
+
+// ndjsonWriter writes one object per line and nothing else.
+type ndjsonWriter struct{}
+
+func (ndjsonWriter) head(dst []byte, _ *listing) ([]byte, error) { return dst, nil }
+
+func (ndjsonWriter) item(dst []byte, _ int, item []byte) ([]byte, error) {
+	if !bytes.ContainsAny(item, "\r\n") {
+		return append(append(dst, item...), '\n'), nil
+	}
+	out := bytes.NewBuffer(dst)
+	if err := json.Compact(out, item); err != nil {
+		return dst, err
+	}
+	return append(out.Bytes(), '\n'), nil
+}
+
+func (ndjsonWriter) foot(dst []byte, _ *listing) []byte { return dst }
+
+// yamlWriter writes a Kubernetes list as kubectl reads it.
+type yamlWriter struct{}
+
+func (yamlWriter) head(dst []byte, l *listing) ([]byte, error) {
+	head, err := yaml.Marshal(l)
+	dst = append(append(dst, head...), "items:"...)
+	if l.count == 0 {
+		dst = append(dst, " []"...)
+	}
+	return append(dst, '\n'), err
+}
+
+func (yamlWriter) item(dst []byte, _ int, item []byte) ([]byte, error) {
+	text, err := yaml.JSONToYAML(item)
+	if err != nil {
+		return dst, fmt.Errorf("write YAML: %w", err)
+	}
+	indent := "- "
+	for line := range bytes.Lines(text) {
+		if len(line) > 1 { // an empty line is part of a block of text
+			dst = append(dst, indent...)
+		}
+		dst = append(dst, line...)
+		indent = "  "
+	}
+	return dst, nil
+}
+
+func (yamlWriter) foot(dst []byte, _ *listing) []byte { return dst }
+
+// csvWriter writes RFC 4180: a line of names, then one line per item. Several
+// values in one cell are separated by semicolons, objects and arrays are JSON.
+type csvWriter struct {
+	columns   []column
+	extractor *rawjson.Extractor
+	cells     []string
+	bad       error // of the extractor
+}
+
+func newCSVWriter(columns []column) *csvWriter {
+	w := &csvWriter{columns: columns, cells: make([]string, len(columns))}
+	paths := make([]rawjson.Path, len(columns))
+	for i, c := range columns {
+		paths[i] = c.path
+	}
+	w.extractor, w.bad = rawjson.CompileExtractor(paths)
+	return w
+}
+
+func (w *csvWriter) head(dst []byte, _ *listing) ([]byte, error) {
+	if w.bad != nil {
+		return dst, invalid("fields", "%v", w.bad)
+	}
+	for i, c := range w.columns {
+		w.cells[i] = c.name
+	}
+	return w.line(dst)
+}
+
+func (w *csvWriter) item(dst []byte, _ int, item []byte) ([]byte, error) {
+	values := make([][]string, len(w.columns))
+	err := w.extractor.Each(item, func(v rawjson.Value) bool {
+		if v.Kind != rawjson.Null {
+			values[v.Path] = append(values[v.Path], string(v.Text))
+		}
+		return true
+	})
+	if err != nil {
+		return dst, err
+	}
+	for i, v := range values {
+		w.cells[i] = strings.Join(v, ";")
+	}
+	return w.line(dst)
+}
+
+func (w *csvWriter) line(dst []byte) ([]byte, error) {
+	out := bytes.NewBuffer(dst)
+	lines := csv.NewWriter(out)
+	lines.UseCRLF = true
+	if err := lines.Write(slices.Clone(w.cells)); err != nil {
+		return dst, err
+	}
+	lines.Flush()
+	return out.Bytes(), lines.Error()
+}
+
+func (w *csvWriter) foot(dst []byte, _ *listing) []byte { return dst }

@@ -1,0 +1,164 @@
+package server
+
+import (
+	"slices"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+// view is how objects are shown.
+type view struct {
+	projection *rawjson.Projection // nil: whole objects
+	metadata   bool                // as PartialObjectMetadata
+	columns    []column            // of output=csv
+	output     output
+	uncounted  bool // count=none
+	pretty     bool
+}
+
+// column is one of a table: its name, and where in an item its cells are.
+type column struct {
+	name string
+	path rawjson.Path
+}
+
+// partialVersion is the apiVersion of PartialObjectMetadata.
+const partialVersion = "meta.k8s.io/v1"
+
+// defaultColumns are those of output=csv without fields.
+var defaultColumns = []string{"kind", "metadata.namespace", "metadata.name"}
+
+func parseView(p params) (v view, err error) {
+	if v.pretty, err = p.flag("pretty"); err != nil {
+		return v, err
+	}
+	if v.output, err = parseOutput(p.Get("output"), p.Has("output")); err != nil {
+		return v, err
+	}
+	if v.pretty && v.output != outputJSON {
+		return v, invalid("pretty", "not possible together with output=%s", v.output)
+	}
+	if v.metadata, err = p.choice("view", "full", "metadata"); err != nil {
+		return v, err
+	}
+	if v.uncounted, err = p.choice("count", "exact", "none"); err != nil {
+		return v, err
+	}
+	if v.metadata && (p.Has("fields") || v.output == outputCSV) {
+		return v, invalid("view", "metadata is not possible together with fields or output=csv: name the paths in fields")
+	}
+	return v, v.parseFields(p)
+}
+
+func (v *view) parseFields(p params, always ...rawjson.Path) error {
+	paths, err := fieldsOf(p)
+	if len(paths) > 0 && v.output != outputCSV {
+		paths = append(paths, always...)
+	}
+	switch {
+	case err != nil:
+		return err
+	case v.output == outputCSV:
+		for _, path := range paths {
+			v.columns = append(v.columns, column{path.String(), path})
+		}
+		return nil
+	case v.metadata:
+		paths = []rawjson.Path{metadataPath}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	if v.projection, err = rawjson.CompileProjection(paths); err != nil {
+		return invalid("fields", "%v", err)
+	}
+	return nil
+}
+
+// nameKinds makes projected objects say what they are, among others of many
+// kinds.
+func (v *view) nameKinds(p params) error {
+	if v.projection == nil || v.metadata {
+		return nil
+	}
+	return v.parseFields(p, must(rawjson.ParsePath("apiVersion")), must(rawjson.ParsePath("kind")))
+}
+
+var metadataPath = must(rawjson.ParsePath("metadata"))
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// fieldsOf reads the parameter fields; none means whole objects.
+func fieldsOf(p params) ([]rawjson.Path, error) {
+	var paths []rawjson.Path
+	if !p.Has("fields") {
+		if p.Get("output") == string(outputCSV) {
+			for _, c := range defaultColumns {
+				paths = append(paths, must(rawjson.ParsePath(c)))
+			}
+		}
+		return paths, nil
+	}
+	if p.Get("fields") == "" {
+		return nil, invalid("fields", "empty; leave it out for whole objects")
+	}
+	paths, err := rawjson.ParsePaths(p.Get("fields"))
+	if err != nil {
+		return nil, invalid("fields", "%v", err)
+	}
+	for i, path := range paths {
+		if slices.Contains(paths[:i], path) {
+			return nil, invalid("fields", "%s is named twice", path)
+		}
+	}
+	return paths, nil
+}
+
+// choice reads a parameter that is one of two words, the first by default, and
+// says whether it is the second.
+func (p params) choice(name, usual, other string) (bool, error) {
+	switch v := p.Get(name); {
+	case !p.Has(name), v == usual:
+		return false, nil
+	case v == other:
+		return true, nil
+	default:
+		return false, invalid(name, "%q is neither %s nor %s", v, usual, other)
+	}
+}
+
+// encoder turns objects into the JSON of answers. Its buffers are reused, so it
+// belongs to one goroutine.
+type encoder struct {
+	view
+	raw []byte
+}
+
+// append appends the JSON of o, seen through the view.
+func (e *encoder) append(dst []byte, o *cache.Object) ([]byte, error) {
+	if e.projection == nil {
+		return o.AppendJSON(dst)
+	}
+	raw, err := o.AppendJSON(e.raw[:0])
+	if err != nil {
+		return dst, err
+	}
+	e.raw = raw
+	if !e.metadata {
+		return e.projection.Append(dst, raw)
+	}
+	start := len(dst)
+	dst = append(dst, `{"kind":"PartialObjectMetadata","apiVersion":"`+partialVersion+`"`...)
+	brace := len(dst)
+	if dst, err = e.projection.Append(dst, raw); err != nil {
+		return dst[:start], err
+	}
+	dst[brace] = ',' // every object has metadata
+	return dst, nil
+}

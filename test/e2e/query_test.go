@@ -1,0 +1,504 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/informerd/informerd/test/e2e/harness"
+)
+
+// question is one URL and what the answer must be.
+type question struct {
+	route   string
+	form    []string // parameters, in pairs
+	want    func(*truth) ([]string, error)
+	ordered bool // the order counts
+}
+
+func (q question) url() string {
+	if len(q.form) == 0 {
+		return q.route
+	}
+	v := url.Values{}
+	for i := 0; i+1 < len(q.form); i += 2 {
+		v.Add(q.form[i], q.form[i+1])
+	}
+	return q.route + "?" + v.Encode()
+}
+
+const (
+	podsRoute   = "/v1/resources/pods/objects"
+	deployRoute = "/v1/resources/deployments.apps/objects"
+	kindsRoute  = "/v1/query"
+)
+
+// asked is the same question in several forms.
+func asked(route string, want func(*truth) ([]string, error), forms ...[]string) []question {
+	var all []question
+	for _, form := range forms {
+		all = append(all, question{route: route, form: form, want: want})
+	}
+	return all
+}
+
+func filter(expression string, more ...string) []string {
+	return append([]string{"filter", expression}, more...)
+}
+func fields(selector string, more ...string) []string {
+	return append([]string{"fieldSelector", selector}, more...)
+}
+func labelled(selector string, more ...string) []string {
+	return append([]string{"labelSelector", selector}, more...)
+}
+
+const shopImages = "registry.example.com/shop/"
+
+func selections() []question {
+	phase := func(p string) func(harness.Object) bool {
+		return func(o harness.Object) bool { return str(o, "status", "phase") == p }
+	}
+	running := phase("Running")
+	inShop := func(o harness.Object) bool { return o.Namespace() == "shop" }
+	var all []question
+	all = append(all, asked(podsRoute, where(phase("Pending"), "pods"),
+		filter(`object.status.phase == "Pending"`), fields("status.phase=Pending"), fields("status.phase in (Pending)"),
+		[]string{"index", "phase:Pending"}, filter(`object["status"]["phase"] in ["Pending", "Unheard-of"]`),
+		filter(`object.status.phase.startsWith("Pend")`), filter(`object.status.phase.matches("^P[a-z]+g$")`))...)
+	all = append(all, asked(podsRoute, where(func(o harness.Object) bool { return !running(o) }, "pods"),
+		filter(`object.status.phase != "Running"`), fields("status.phase!=Running"), fields("status.phase notin (Running)"),
+		filter(`!(object.status.phase == "Running")`))...)
+	all = append(all, asked(podsRoute, where(inShop, "pods"),
+		[]string{"namespace", "shop"}, []string{"namespace", "sh?p"}, filter(`object.metadata.namespace == "shop"`), fields("metadata.namespace=shop"))...)
+	all = append(all, asked(podsRoute, where(func(o harness.Object) bool { return str(o, "spec", "nodeName") == "" }, "pods"),
+		filter(`!has(object.spec.nodeName)`), fields("!spec.nodeName"), fields("spec.nodeName="), filter(`object.?spec.nodeName.orValue("") == ""`))...)
+	all = append(all, asked(podsRoute, where(func(o harness.Object) bool {
+		return slices.ContainsFunc(images(o), func(i string) bool { return strings.HasPrefix(i, shopImages) })
+	}, "pods"),
+		filter(`object.spec.containers.exists(c, c.image.startsWith("`+shopImages+`"))`),
+		filter(`object.spec.containers.map(c, c.image).filter(i, i.contains("/shop/")).size() > 0`))...)
+	all = append(all, asked(podsRoute, where(func(o harness.Object) bool {
+		return slices.Contains(images(o), "registry.example.com/mirror/redis:8.0.1")
+	}, "pods"),
+		filter(`object.spec.containers.exists(c, c.image == "registry.example.com/mirror/redis:8.0.1")`),
+		fields("spec.containers[*].image=registry.example.com/mirror/redis:8.0.1"),
+		[]string{"index", "image:registry.example.com/mirror/redis:8.0.1"})...)
+	all = append(all, asked(podsRoute, where(func(o harness.Object) bool {
+		sum, _ := requested(o, "memory")
+		return sum.Cmp(resource.MustParse("1Gi")) > 0
+	}, "pods"),
+		filter(`object.spec.containers.map(c, quantity(c.?resources.?requests.?memory.orValue("0")).asApproximateFloat()).sum() > quantity("1Gi").asApproximateFloat()`))...)
+	all = append(all, asked(podsRoute, where(func(o harness.Object) bool {
+		return running(o) && len(o.Labels()) > 0 && o.Labels()["app.kubernetes.io/name"] == "cart"
+	}, "pods"),
+		filter(`object.status.phase == "Running" && object.?metadata.?labels["app.kubernetes.io/name"].orValue("") == "cart"`),
+		labelled("app.kubernetes.io/name=cart", "fieldSelector", "status.phase=Running"),
+		labelled("app.kubernetes.io/name in (cart)", "filter", `object.status.phase == "Running"`))...)
+	all = append(all, asked(deployRoute, where(func(o harness.Object) bool {
+		return str(o, "status", "unavailableReplicas") != ""
+	}, "deployments.apps"),
+		filter(`object.?status.unavailableReplicas.orValue(0) > 0`), fields("status.unavailableReplicas"),
+		filter(`has(object.status.unavailableReplicas)`))...)
+	all = append(all, asked(deployRoute, where(func(o harness.Object) bool {
+		n, _ := valueAt(o, "spec", "replicas").(json.Number)
+		return n == "2" || n == "3"
+	}, "deployments.apps"),
+		filter(`object.spec.replicas >= 2 && object.spec.replicas <= 3`), fields("spec.replicas in (2,3)"), filter(`object.spec.replicas in [2, 3]`))...)
+	all = append(all, asked(podsRoute, where(everything, "pods"),
+		nil, filter(`age(object) >= duration("0s")`), filter(`timestamp(object.metadata.creationTimestamp) <= now`),
+		[]string{"output", "json", "pretty", "true"}, []string{"view", "metadata"})...)
+	return all
+}
+
+func manyKinds() []question {
+	partOf := func(o harness.Object) bool { return o.Labels()["app.kubernetes.io/part-of"] == "shop" }
+	custom := func(o harness.Object) bool { return strings.HasSuffix(str(o, "apiVersion"), ".example.com/v1") }
+	deleting := func(o harness.Object) bool { return str(o, "metadata", "deletionTimestamp") != "" }
+	var all []question
+	all = append(all, asked(kindsRoute, where(everything), nil, []string{"resources", "*"}, []string{"view", "metadata"}, []string{"fields", "metadata.namespace,metadata.name"})...)
+	all = append(all, asked(kindsRoute, where(partOf), labelled("app.kubernetes.io/part-of=shop"),
+		filter(`object.?metadata.?labels["app.kubernetes.io/part-of"].orValue("") == "shop"`))...)
+	all = append(all, asked(kindsRoute, where(func(o harness.Object) bool { return o.Namespace() == "payments" }), []string{"namespace", "payments"})...)
+	all = append(all, asked(kindsRoute, where(deleting), filter(`has(object.metadata.deletionTimestamp)`), fields("metadata.deletionTimestamp"))...)
+	all = append(all, asked(kindsRoute, where(everything, "pods", "services", "nodes"), []string{"resources", "po,svc,nodes"}, []string{"resources", "pods,services,node?"})...)
+	all = append(all, asked(kindsRoute, where(everything, "deployments.apps", "daemonsets.apps", "statefulsets.apps", "replicasets.apps", "controllerrevisions.apps"),
+		[]string{"resources", "*.apps"}, []string{"resources", "*.v1.apps"})...)
+	all = append(all, asked(kindsRoute, where(custom), filter(`object.apiVersion.endsWith(".example.com/v1")`))...)
+	return all
+}
+
+func shapes() []question {
+	text := func(p ...string) func(a, b harness.Object) int {
+		return func(a, b harness.Object) int { return strings.Compare(str(a, p...), str(b, p...)) }
+	}
+	memory := func(o harness.Object) (resource.Quantity, bool) { return requested(o, "memory") }
+	cpu := func(o harness.Object) (resource.Quantity, bool) { return requested(o, "cpu") }
+	replicas := func(o harness.Object) (resource.Quantity, bool) {
+		return resource.MustParse(str(o, "spec", "replicas")), true
+	}
+	inNamespaceByImage := func(o harness.Object) (keys []string) {
+		for _, i := range images(o) {
+			keys = append(keys, o.Namespace()+"|"+i)
+		}
+		return keys
+	}
+	return []question{
+		{podsRoute, []string{"sort", "metadata.name"}, ordered(0, text("metadata", "name"), everything, "pods"), true},
+		{podsRoute, []string{"sort", "-metadata.name", "limit", "5"}, ordered(5, func(a, b harness.Object) int { return text("metadata", "name")(b, a) }, everything, "pods"), true},
+		{podsRoute, []string{"sort", "metadata.creationTimestamp"}, ordered(0, text("metadata", "creationTimestamp"), everything, "pods"), true},
+		{kindsRoute, []string{"sort", "kind,metadata.name"}, ordered(0, func(a, b harness.Object) int {
+			if d := text("kind")(a, b); d != 0 {
+				return d
+			}
+			return text("metadata", "name")(a, b)
+		}, everything), true},
+		{podsRoute, []string{"groupBy", "metadata.namespace"}, groups(by(path("metadata.namespace")), one, "pods"), false},
+		{podsRoute, []string{"groupBy", "metadata.namespace,status.phase"}, groups(by(path("metadata.namespace"), path("status.phase")), one, "pods"), false},
+		{podsRoute, []string{"groupBy", "spec.nodeName"}, groups(by(path("spec.nodeName")), one, "pods"), false},
+		{podsRoute, []string{"groupBy", "metadata.namespace,spec.containers[*].image"}, groups(inNamespaceByImage, one, "pods"), false},
+		{podsRoute, []string{"groupBy", "metadata.namespace", "agg", "sum(spec.containers[*].resources.requests.cpu)"}, groups(by(path("metadata.namespace")), cpu, "pods"), false},
+		{podsRoute, []string{"groupBy", "spec.nodeName", "agg", "sum(spec.containers[*].resources.requests.memory)"}, groups(by(path("spec.nodeName")), memory, "pods"), false},
+		{deployRoute, []string{"agg", "sum(spec.replicas)"}, groups(func(harness.Object) []string { return []string{""} }, replicas, "deployments.apps"), false},
+		{kindsRoute, []string{"groupBy", "kind"}, groups(by(path("kind")), one), false},
+		{kindsRoute, []string{"groupBy", "apiVersion,kind", "resources", "*.apps"}, groups(by(path("apiVersion"), path("kind")), one, "deployments.apps", "daemonsets.apps", "statefulsets.apps", "replicasets.apps", "controllerrevisions.apps"), false},
+	}
+}
+
+// documented are the expectations of the questions in docs/query.md.
+func documented() map[string]func(*truth) ([]string, error) {
+	within := func(d time.Duration, stamp string) bool {
+		at, err := time.Parse(time.RFC3339, stamp)
+		return err == nil && time.Since(at) < d
+	}
+	var selection, shape = selections(), shapes()
+	same := func(in []question, form ...string) func(*truth) ([]string, error) {
+		for _, q := range in {
+			if slices.Equal(q.form, form) {
+				return q.want
+			}
+		}
+		panic(fmt.Sprint("no question ", form))
+	}
+	ownedBy := func(o harness.Object) bool {
+		return slices.ContainsFunc(each(o, "metadata", "ownerReferences"), func(r any) bool { return str(r, "kind") == "ReplicaSet" })
+	}
+	usesSecret := func(o harness.Object) bool {
+		data, _ := json.Marshal(o["spec"])
+		return o.Namespace() == "team-a" && strings.Contains(string(data), `"ftp-credentials"`)
+	}
+	asRoot := func(o harness.Object) bool {
+		return slices.ContainsFunc(containers(o), func(c any) bool {
+			if own := str(c, "securityContext", "runAsNonRoot"); own != "" {
+				return own != "true"
+			}
+			return str(o, "spec", "securityContext", "runAsNonRoot") != "true"
+		})
+	}
+	restarts := func(o harness.Object) (most int) {
+		most = -1
+		for _, s := range each(o, "status", "containerStatuses") {
+			var n int
+			_, _ = fmt.Sscan(str(s, "restartCount"), &n)
+			most = max(most, n)
+		}
+		return most
+	}
+	return map[string]func(*truth) ([]string, error){
+		"Which pods are not running although they have a node?": where(func(o harness.Object) bool {
+			return str(o, "status", "phase") != "Running" && str(o, "spec", "nodeName") != ""
+		}, "pods"),
+		"Which pods run images of this registry path?":                          same(selection, "filter", `object.spec.containers.exists(c, c.image.startsWith("`+shopImages+`"))`),
+		"What belongs to this team, in any kind, custom resources included?":    same(manyKinds(), "labelSelector", "app.kubernetes.io/part-of=shop"),
+		"What is in this namespace, in any kind?":                               where(func(o harness.Object) bool { return o.Namespace() == "shop" }),
+		"What do ReplicaSets own?":                                              where(ownedBy),
+		"Which pods request more than 1Gi of memory over all their containers?": same(selection, "filter", `object.spec.containers.map(c, quantity(c.?resources.?requests.?memory.orValue("0")).asApproximateFloat()).sum() > quantity("1Gi").asApproximateFloat()`),
+		"How many pods run each image in each namespace?":                       same(shape, "groupBy", "metadata.namespace,spec.containers[*].image"),
+		"Which Deployments have unavailable replicas?":                          same(selection, "filter", `object.?status.unavailableReplicas.orValue(0) > 0`),
+		"What has been stuck deleting for an hour, in any kind?": where(func(o harness.Object) bool {
+			stamp := str(o, "metadata", "deletionTimestamp")
+			return stamp != "" && !within(time.Hour, stamp)
+		}),
+		"Which pods use this Secret?":                 where(usesSecret, "pods"),
+		"Which Services have no endpoint?":            where(func(o harness.Object) bool { return len(each(o, "endpoints")) == 0 }, "endpointslices.discovery.k8s.io"),
+		"Which ten namespaces request the most CPU?":  same(shape, "groupBy", "metadata.namespace", "agg", "sum(spec.containers[*].resources.requests.cpu)"),
+		"How many objects of each kind are there?":    groups(by(path("apiVersion"), path("kind")), one),
+		"Which pods restarted most?":                  ordered(10, func(a, b harness.Object) int { return restarts(b) - restarts(a) }, everything, "pods"),
+		"Which containers run as root or do not say?": where(asRoot, "pods"),
+		"What of any kind is younger than an hour, newest first?": ordered(0, func(a, b harness.Object) int {
+			return strings.Compare(str(b, "metadata", "creationTimestamp"), str(a, "metadata", "creationTimestamp"))
+		}, func(o harness.Object) bool { return within(time.Hour, str(o, "metadata", "creationTimestamp")) }),
+	}
+}
+
+// answered reads an answer as lines: names of objects, or groups.
+func answered(i *harness.Informerd, url string) ([]string, error) {
+	var answer struct {
+		Kind     string
+		Metadata struct {
+			Resources []struct {
+				Resource, Reason string
+				Answered         bool
+				State            string
+			}
+		}
+		Items []harness.Object
+	}
+	if err := i.Read(url, &answer); err != nil {
+		return nil, err
+	}
+	for _, r := range answer.Metadata.Resources {
+		if !r.Answered && r.State != "unwatched" {
+			return nil, fmt.Errorf("%s is not answered: %s", r.Resource, r.Reason)
+		}
+	}
+	lines := []string{}
+	for _, item := range answer.Items {
+		if answer.Kind == "GroupList" {
+			lines = append(lines, groupLine(item))
+		} else {
+			lines = append(lines, name(item))
+		}
+	}
+	return lines, nil
+}
+
+var columnOrder = []string{"metadata.namespace", "apiVersion", "kind", "status.phase", "spec.nodeName", "spec.containers[*].image"}
+
+func groupLine(item harness.Object) string {
+	keys, _ := item["group"].(map[string]any)
+	var cells []string
+	for _, column := range columnOrder {
+		if v, ok := keys[column]; ok {
+			cells = append(cells, strings.ReplaceAll(fmt.Sprint(v), "<nil>", "null"))
+		}
+	}
+	values, _ := item["values"].(map[string]any)
+	value := "null"
+	for _, v := range values {
+		if v != nil {
+			value = amountOf(fmt.Sprint(v))
+		}
+	}
+	return strings.Join(cells, "|") + " = " + value
+}
+
+// check asks until informerd and the API server agree.
+func (q question) check(tb testing.TB, i *harness.Informerd, t *truth) {
+	tb.Helper()
+	err := harness.Poll(20*time.Second, func() error {
+		t.anew()
+		want, err := q.want(t)
+		if err != nil {
+			return err
+		}
+		got, err := answered(i, q.url())
+		if err != nil {
+			return err
+		}
+		return q.compare(got, want)
+	})
+	if err != nil {
+		tb.Errorf("%s: %v", q.url(), err)
+	}
+}
+
+func (q question) compare(got, want []string) error {
+	got, want = slices.Clone(got), slices.Clone(want)
+	if !q.ordered {
+		slices.Sort(got)
+		slices.Sort(want)
+	}
+	if q.shownInPart() {
+		for _, lines := range [][]string{got, want} {
+			for n, line := range lines {
+				lines[n] = line[strings.LastIndexByte(line, ' ')+1:]
+			}
+		}
+		if !q.ordered {
+			slices.Sort(got)
+			slices.Sort(want)
+		}
+	}
+	if slices.Equal(got, want) {
+		return nil
+	}
+	for n := range max(len(got), len(want)) {
+		if n >= len(got) || n >= len(want) || got[n] != want[n] {
+			return fmt.Errorf("%d lines, want %d; the first that differs: %q, want %q", len(got), len(want), get(got, n), get(want, n))
+		}
+	}
+	return nil
+}
+
+func get(lines []string, n int) string {
+	if n < len(lines) {
+		return lines[n]
+	}
+	return ""
+}
+
+// shownInPart: the answer does not say of which kind an object is.
+func (q question) shownInPart() bool {
+	return slices.Contains(q.form, "view") || slices.Contains(q.form, "fields")
+}
+
+// TestQueries asks everything in the tables and compares with what follows from
+// the API server's own lists.
+func TestQueries(t *testing.T) {
+	c := demoCluster(t)
+	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
+	i.WaitLive(t, syncTime)
+	told := newTruth(t, c, i)
+	all := append(append(selections(), manyKinds()...), shapes()...)
+	t.Logf("%d questions", len(all))
+	if len(all) < 60 {
+		t.Errorf("only %d questions", len(all))
+	}
+	empty := 0
+	for _, q := range all {
+		q.check(t, i, told)
+		if want, err := q.want(told); err == nil && len(want) == 0 {
+			empty++
+			t.Logf("nothing is found by %s", q.url())
+		}
+	}
+	if empty > len(all)/10 {
+		t.Errorf("%d of %d questions find nothing", empty, len(all))
+	}
+}
+
+var documentedQuestion = regexp.MustCompile(`(?m)^# (.+\?|.+)\ncurl -sG "\$INFORMERD([^"]+)"(.*)$`)
+var documentedParameter = regexp.MustCompile(`--data-urlencode '([^'=]+)=([^']*)'`)
+
+// TestDocumentedQueries asks what docs/query.md shows.
+func TestDocumentedQueries(t *testing.T) {
+	c := demoCluster(t)
+	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
+	i.WaitLive(t, syncTime)
+	told := newTruth(t, c, i)
+	root, err := harness.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile(filepath.Join(root, "docs", "query.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := documented()
+	found := documentedQuestion.FindAllStringSubmatch(string(doc), -1)
+	if len(found) != len(wanted) {
+		t.Errorf("docs/query.md shows %d questions, %d are expected", len(found), len(wanted))
+	}
+	for _, m := range found {
+		q := question{route: m[2], want: wanted[m[1]]}
+		for _, p := range documentedParameter.FindAllStringSubmatch(m[3], -1) {
+			q.form = append(q.form, p[1], p[2])
+		}
+		if q.want == nil {
+			t.Errorf("nothing is expected of %q", m[1])
+			continue
+		}
+		q.ordered = slices.Contains(q.form, "sort") && !slices.Contains(q.form, "groupBy")
+		q.check(t, i, told)
+	}
+}
+
+// TestQueriesWatched follows selections while objects come, change and go.
+func TestQueriesWatched(t *testing.T) {
+	c := demoCluster(t)
+	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
+	i.WaitLive(t, syncTime)
+	createNamespace(t, c, "watched")
+	told := newTruth(t, c, i)
+	const route = "/v1/resources/configmaps/objects"
+	even := func(o harness.Object) bool { return str(o, "data", "parity") == "even" }
+	inside := func(o harness.Object) bool { return o.Namespace() == "watched" }
+	long := func(o harness.Object) bool { return len(str(o, "data", "text")) > 3 }
+	questions := append(
+		asked(route, where(func(o harness.Object) bool { return inside(o) && even(o) }, "configmaps"),
+			filter(`object.?data.parity.orValue("") == "even"`, "namespace", "watched"),
+			fields("data.parity=even,metadata.namespace=watched"),
+			labelled("parity=even", "namespace", "watched"),
+			filter(`object.metadata.?labels.parity.orValue("") == "even"`, "fieldSelector", "metadata.namespace=watched")),
+		asked(route, where(func(o harness.Object) bool { return inside(o) && long(o) }, "configmaps"),
+			filter(`object.metadata.namespace == "watched" && has(object.data) && object.data.?text.orValue("").size() > 3`))...)
+	var followers []*harness.Follower
+	for _, q := range questions {
+		f := harness.Follow(t, i, q.url())
+		f.Wait(t)
+		followers = append(followers, f)
+	}
+	churnConfigMaps(t, c, "watched")
+	for n, f := range followers {
+		q := questions[n]
+		f.CheckEqual(t, func() (map[string]harness.Object, error) { return told.keyed(q) })
+		if len(f.Changes()) == 0 {
+			t.Errorf("%s saw no change", q.url())
+		}
+	}
+}
+
+// keyed are the objects that q finds, as the API server has them.
+func (t *truth) keyed(q question) (map[string]harness.Object, error) {
+	t.anew()
+	names, err := q.want(t)
+	if err != nil {
+		return nil, err
+	}
+	all, err := t.of("configmaps")
+	found := map[string]harness.Object{}
+	for _, o := range all {
+		if slices.Contains(names, name(o)) {
+			found[o.Key()] = harness.Kept(o)
+		}
+	}
+	return found, err
+}
+
+// churnConfigMaps creates, changes and deletes so that objects enter and leave
+// every selection.
+func churnConfigMaps(tb testing.TB, c *harness.Cluster, namespace string) {
+	tb.Helper()
+	client := c.Dynamic.Resource(configMaps).Namespace(namespace)
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	defer cancel()
+	object := func(n, round int) *unstructured.Unstructured {
+		parity := []string{"even", "odd"}[(n+round)%2]
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": fmt.Sprintf("churned-%02d", n), "labels": map[string]any{"parity": parity}},
+			"data":     map[string]any{"parity": parity, "text": strings.Repeat("x", (n*7+round*3)%9)},
+		}}
+	}
+	for round := range 4 {
+		for n := range 12 {
+			var err error
+			switch {
+			case round == 0:
+				_, err = client.Create(ctx, object(n, round), metav1.CreateOptions{})
+			case round == 3 && n%3 == 0:
+				err = client.Delete(ctx, fmt.Sprintf("churned-%02d", n), metav1.DeleteOptions{})
+			default:
+				_, err = client.Update(ctx, object(n, round), metav1.UpdateOptions{})
+			}
+			if err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	tb.Cleanup(func() {
+		_ = client.DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "parity"})
+	})
+}
