@@ -68,6 +68,10 @@ type Spec struct {
 	Singular   string
 	ShortNames []string
 	Namespaced bool
+	// ListKind and Categories are only told to clients that discover resources.
+	// An empty ListKind is the Kind with "List".
+	ListKind   string   `json:",omitempty"`
+	Categories []string `json:",omitempty"`
 
 	// Watch is false for a resource that is known but left out by the
 	// configuration; it is listed as unwatched and nothing else happens.

@@ -12,6 +12,8 @@ type Caches interface {
 	// with cache.ErrNotWatched; other errors are cache.ErrUnknownResource and
 	// *cache.InvalidError.
 	Lookup(cluster, name string) (Resource, error)
+	// Resource finds a resource by its exact name; false if it is not known.
+	Resource(cache.Resource) (Resource, bool)
 	// Resources are all known ones, unwatched included, in the order of
 	// cache.Resource.Compare.
 	Resources() []Resource
@@ -38,6 +40,14 @@ func (f factory) Lookup(cluster, name string) (Resource, error) {
 		return nil, err // not a nil *Informer
 	}
 	return i, err
+}
+
+func (f factory) Resource(r cache.Resource) (Resource, bool) {
+	i, err := f.Informer(r)
+	if err != nil {
+		return nil, false
+	}
+	return i, true
 }
 
 func (f factory) Resources() []Resource {

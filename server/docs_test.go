@@ -29,9 +29,15 @@ func TestRoutesAndParametersAreDocumented(t *testing.T) {
 	}
 	section, _, _ := strings.Cut(doc[strings.Index(doc, "## Routes"):], "## Parameters")
 	for line := range strings.Lines(section) {
-		if rest, ok := strings.CutPrefix(line, "| `"); ok {
-			route, _, _ := strings.Cut(rest, "`")
-			documented = append(documented, route)
+		row, ok := strings.CutPrefix(line, "| ")
+		if !ok {
+			continue
+		}
+		cell, _, _ := strings.Cut(row, " |")
+		for route := range strings.SplitSeq(cell, ", ") {
+			if strings.HasPrefix(route, "`") {
+				documented = append(documented, strings.Trim(route, "`"))
+			}
 		}
 	}
 	slices.Sort(walked)

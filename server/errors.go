@@ -57,6 +57,7 @@ func (s *Server) logFailure(r *http.Request, code int, err error) {
 	level := slog.LevelDebug
 	switch {
 	case r.Context().Err() != nil: // the client's or the time limit's doing
+	case isStatus(err): // an answer that was meant
 	case code == http.StatusInternalServerError, code == http.StatusOK && isInternal(err):
 		level = slog.LevelError
 	}
@@ -65,6 +66,12 @@ func (s *Server) logFailure(r *http.Request, code int, err error) {
 		args = append(args, "stack", string(p.stack))
 	}
 	s.log.Log(r.Context(), level, "request failed", args...)
+}
+
+// isStatus reports whether err was made for the client.
+func isStatus(err error) bool {
+	_, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok
 }
 
 // isInternal tells our own faults from a client that went away.

@@ -104,6 +104,15 @@ func (f *fakeCaches) Lookup(cluster, name string) (Resource, error) {
 	return nil, fmt.Errorf("%w: %q; did you mean pods?", cache.ErrUnknownResource, name)
 }
 
+func (f *fakeCaches) Resource(name cache.Resource) (Resource, bool) {
+	for _, r := range f.resources {
+		if r.spec.Resource == name {
+			return r, true
+		}
+	}
+	return nil, false
+}
+
 func (f *fakeCaches) Resources() []Resource {
 	var all []Resource
 	for _, r := range f.resources {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache/graph"
+	"github.com/informerd/informerd/server/kubeapi"
 )
 
 // Options configures a Server. The zero value of every field but Caches is
@@ -39,9 +40,16 @@ type Options struct {
 	// kubectl names it.
 	SearchTexts map[string][]string
 
-	// MaxWatches bounds the event streams open at once, default 1000.
+	// Upstream finds the API server of a cluster, for what the Kubernetes API
+	// cannot answer from a copy. Nil: it answers from copies only.
+	Upstream func(cluster string) kubeapi.Upstream
+	// Modes says how the Kubernetes API reads and what it passes on; it is asked
+	// for each request. Nil: cached reads, nothing is passed on.
+	Modes func() kubeapi.Modes
+
+	// MaxWatches bounds the event streams open at once, default 10000.
 	MaxWatches int
-	// MaxConcurrent bounds the other requests to /v1 at once, default 100.
+	// MaxConcurrent bounds the other requests at once, default 100.
 	MaxConcurrent int
 	// RequestTimeout bounds a request that is not a watch, its answer
 	// included, default 60 s.
@@ -71,7 +79,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Version = cmp.Or(o.Version, "unknown")
-	o.MaxWatches = cmp.Or(o.MaxWatches, 1000)
+	o.MaxWatches = cmp.Or(o.MaxWatches, 10000)
 	o.MaxConcurrent = cmp.Or(o.MaxConcurrent, 100)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, time.Minute)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)

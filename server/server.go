@@ -10,12 +10,21 @@ import (
 // routes is the contents page of the API: each route with the parameters it
 // takes. docs/api.md describes every one of them, and a test compares the two.
 func (s *Server) routes() http.Handler {
-	r := chi.NewRouter()
-	r.Use(s.instrument, s.compress, s.recoverPanics, secureHeaders, s.checkHost, limitURL, refuseBody)
+	root := chi.NewRouter()
+	root.Use(s.instrument)
+	s.kubeRoutes(root)
+	root.Group(s.ownRoutes)
+	return root
+}
+
+// ownRoutes are those of our own API, health and the page.
+func (s *Server) ownRoutes(r chi.Router) {
+	r.Use(s.compress, s.recoverPanics, secureHeaders, s.checkHost, limitURL, refuseBody)
 	r.NotFound(s.handle(noRoute))
 	r.MethodNotAllowed(s.handle(readOnly))
 
 	s.get(r, "/livez", s.livez)
+	s.get(r, "/healthz", s.livez)
 	s.get(r, "/readyz", s.readyz, "verbose")
 	s.get(r, "/metrics", s.serveMetrics)
 	r.Get("/*", s.handle(s.page)) // the query is the page's own business
@@ -39,7 +48,6 @@ func (s *Server) routes() http.Handler {
 		s.get(r, "/v1/graph/{resource}/{namespace}/{name}", s.getGraph,
 			"cluster", "pretty", "depth", "direction", "kinds", "edges", "through", "limit", "view", "output")
 	})
-	return r
 }
 
 // selection are the parameters of every route that answers with objects.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cmd/informerd/config"
@@ -36,8 +37,10 @@ type replica struct {
 	caches  caches
 	log     *slog.Logger
 	load    func(config.Cluster) (*access, error)
-	poll    time.Duration
-	changed chan struct{} // holds one; wakes the planner
+	// connected is told how the cluster is reached; nil tells nobody.
+	connected func(cluster string, config *rest.Config) error
+	poll      time.Duration
+	changed   chan struct{} // holds one; wakes the planner
 
 	mu    sync.Mutex // guards all below
 	rules []config.Rule
@@ -168,6 +171,16 @@ func (r *replica) pin(rules []config.Rule) bool {
 	})
 }
 
+// connect tells everybody who asks the cluster how it is reached.
+func (r *replica) connect(a *access) error {
+	if r.connected != nil {
+		if err := r.connected(r.cluster.Name, a.REST); err != nil {
+			return err
+		}
+	}
+	return r.caches.Connect(r.cluster.Name, a.ClusterConfig)
+}
+
 // connectLoop connects to the cluster, and again whenever it does not answer and
 // its kubeconfig has changed.
 func (r *replica) connectLoop(ctx context.Context) error {
@@ -175,7 +188,7 @@ func (r *replica) connectLoop(ctx context.Context) error {
 	for {
 		access, err := r.load(r.cluster)
 		if err == nil {
-			err = r.caches.Connect(r.cluster.Name, access.ClusterConfig)
+			err = r.connect(access)
 		}
 		if err == nil {
 			last = ""

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"github.com/informerd/informerd/cmd/informerd/plan"
 	"github.com/informerd/informerd/persist"
 	"github.com/informerd/informerd/server"
+	"github.com/informerd/informerd/server/kubeapi"
 	"github.com/informerd/informerd/web"
 )
 
@@ -65,8 +67,13 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 		defer func() { err = errors.Join(err, closeSnapshot(db)) }()
 	}
 	factory := cache.NewFactory(factoryOptions(cfg, db, reason, log))
+	ups := &upstreams{}
+	var modes atomic.Value // kubeapi.Modes
+	modes.Store(cfg.Kubernetes)
 	srv, err := server.New(server.Options{
-		Addr: cfg.Listen, Caches: server.FromFactory(factory), Log: log, Web: web.FS(), Version: buildVersion(),
+		Addr: cfg.Listen, Caches: server.FromFactory(factory), Upstream: ups.get,
+		Modes: func() kubeapi.Modes { return modes.Load().(kubeapi.Modes) },
+		Log:   log, Web: web.FS(), Version: buildVersion(),
 		References: cfg.References, SearchTexts: cfg.Search.Texts,
 	})
 	if err != nil {
@@ -79,6 +86,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	reloads := &reloader{settings: s, log: log, running: cfg}
 	reloads.apply = func(next *config.Config) {
 		level.Set(logLevel(next.Log))
+		modes.Store(next.Kubernetes)
 		for _, r := range replicas {
 			r.setRules(next.Resources)
 		}
@@ -98,6 +106,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	})
 	g.Go(func() error { return srv.Run(serving) })
 	for _, r := range replicas {
+		r.connected = ups.connect
 		g.Go(func() error { return r.Run(ctx) })
 	}
 	g.Go(func() error { return reloads.Run(ctx) })

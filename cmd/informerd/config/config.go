@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache/graph"
+	"github.com/informerd/informerd/server/kubeapi"
 )
 
 // Config is one valid configuration. It is a value: once read it must not be
@@ -27,7 +28,9 @@ type Config struct {
 	Verify   Verify
 	// Syncs is how many resources are listed from a cluster at the same time.
 	Syncs int
-	Log   Log
+	// Kubernetes says how the Kubernetes API answers.
+	Kubernetes kubeapi.Modes
+	Log        Log
 	// References are edges of the graph beside the built-in ones.
 	References []graph.Rule
 	Search     Search
@@ -145,12 +148,13 @@ func Default() *Config {
 // defaults is what holds for every key a file leaves out, but for the rules.
 func defaults() *Config {
 	return &Config{
-		Listen:   "127.0.0.1:8080",
-		Clusters: []Cluster{{Name: "default"}},
-		Snapshot: Snapshot{Path: "data/informerd.db", Interval: time.Second},
-		Verify:   Verify{Interval: time.Hour},
-		Syncs:    8,
-		Log:      Log{Level: "info", Format: "text"},
+		Listen:     "127.0.0.1:8080",
+		Clusters:   []Cluster{{Name: "default"}},
+		Snapshot:   Snapshot{Path: "data/informerd.db", Interval: time.Second},
+		Verify:     Verify{Interval: time.Hour},
+		Syncs:      8,
+		Kubernetes: kubeapi.Modes{Reads: kubeapi.Cached, Passthrough: kubeapi.PassNone},
+		Log:        Log{Level: "info", Format: "text"},
 	}
 }
 

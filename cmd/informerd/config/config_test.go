@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/informerd/informerd/cmd/informerd/config"
+	"github.com/informerd/informerd/server/kubeapi"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,7 +41,7 @@ func TestShippedIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = config.Parse("f", []byte("x: 1\nclusters: [{x: 1}]\nsnapshot: {x: 1}\nverify: {x: 1}\nlog: {x: 1}\nreferences: [{x: 1}]\nsearch: {x: 1}\nresources: [{x: 1}]"))
+	_, err = config.Parse("f", []byte("x: 1\nclusters: [{x: 1}]\nsnapshot: {x: 1}\nverify: {x: 1}\nkubernetes: {x: 1}\nlog: {x: 1}\nreferences: [{x: 1}]\nsearch: {x: 1}\nresources: [{x: 1}]"))
 	for _, e := range errorsOf(t, err) {
 		_, known, ok := strings.Cut(e.Message, "known are ")
 		if !ok {
@@ -59,7 +60,7 @@ func TestNothingGiven(t *testing.T) {
 		"empty":       "",
 		"comment":     "# nothing\n",
 		"null":        "~",
-		"all empty":   "listen:\nclusters:\nsnapshot:\nverify:\nsyncs:\nlog:\nresources:\n",
+		"all empty":   "listen:\nclusters:\nsnapshot:\nverify:\nsyncs:\nkubernetes:\nlog:\nresources:\n",
 		"no clusters": "clusters: []",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,6 +84,7 @@ clusters:
 snapshot: {path: "", interval: 250ms}
 verify: {interval: 0}
 syncs: 3
+kubernetes: {reads: consistent, passthrough: reads}
 log: {level: debug, format: json}
 resources:
 - match: &core [pods, nodes.v1, "conf*maps"]
@@ -105,9 +107,10 @@ resources:
 			{Name: "east", Kubeconfig: "/etc/east", Context: "admin", Namespaces: []string{"shop", "web-1"}},
 			{Name: "west"},
 		},
-		Snapshot: config.Snapshot{Interval: 250 * time.Millisecond},
-		Syncs:    3,
-		Log:      config.Log{Level: "debug", Format: "json"},
+		Snapshot:   config.Snapshot{Interval: 250 * time.Millisecond},
+		Syncs:      3,
+		Kubernetes: kubeapi.Modes{Reads: kubeapi.Consistent, Passthrough: kubeapi.PassReads},
+		Log:        config.Log{Level: "debug", Format: "json"},
 		Resources: []config.Rule{
 			{
 				Match:         patterns(t, "pods", "nodes.v1", "conf*maps"),
@@ -118,13 +121,13 @@ resources:
 				Indexes:       map[string]string{"node": "spec.nodeName", "app": "metadata.annotations['a.io/b']"},
 				Drop:          []string{},
 				Redact:        []string{"spec.token"},
-				Line:          11,
+				Line:          12,
 			},
 			{
 				Match:  patterns(t, "*.v1beta1.cert-manager.io"),
 				Drop:   []string{"metadata.managedFields"},
 				Redact: []string{},
-				Line:   18,
+				Line:   19,
 			},
 		},
 	}
@@ -140,7 +143,7 @@ func TestMistakes(t *testing.T) {
 	}{
 		{"unknown key", "lisen: x", []string{`f:1:1: lisen: unknown key, did you mean "listen"?`}},
 		{"unknown key, nothing near", "a:\nsnapshot:\n  zzzzzzzz: 1", []string{
-			`f:1:1: a: unknown key, known are clusters, listen, log, references, resources, search, snapshot, syncs, verify`,
+			`f:1:1: a: unknown key, known are clusters, kubernetes, listen, log, references, resources, search, snapshot, syncs, verify`,
 			`f:3:3: snapshot.zzzzzzzz: unknown key, known are interval, path`,
 		}},
 		{"case", "resources:\n- match: [pods]\n  labelselector: a=b", []string{

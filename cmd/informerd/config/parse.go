@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/informerd/informerd/server"
+	"github.com/informerd/informerd/server/kubeapi"
 )
 
 // maxSize is far more than anyone writes and keeps a file given by mistake, such
@@ -114,6 +115,7 @@ func (r *reader) config(n *yaml.Node, c *Config) {
 			}})
 		},
 		"syncs":      func(n *yaml.Node, path string) { c.Syncs = r.integer(n, path, 1, 256, c.Syncs) },
+		"kubernetes": func(n *yaml.Node, path string) { r.kubernetes(n, path, &c.Kubernetes) },
 		"log":        func(n *yaml.Node, path string) { r.log(n, path, &c.Log) },
 		"references": func(n *yaml.Node, path string) { c.References = r.references(n, path) },
 		"search": func(n *yaml.Node, path string) {
@@ -133,6 +135,18 @@ func (r *reader) snapshot(n *yaml.Node, path string, s *Snapshot) {
 		},
 		"interval": func(n *yaml.Node, path string) {
 			s.Interval = r.duration(n, path, false, 100*time.Millisecond, time.Hour, s.Interval)
+		},
+	})
+}
+
+func (r *reader) kubernetes(n *yaml.Node, path string, m *kubeapi.Modes) {
+	r.mapping(n, path, fieldsOf{
+		"reads": func(n *yaml.Node, path string) {
+			m.Reads = kubeapi.Reads(r.choice(n, path, string(m.Reads), string(kubeapi.Cached), string(kubeapi.Consistent)))
+		},
+		"passthrough": func(n *yaml.Node, path string) {
+			m.Passthrough = kubeapi.Passthrough(r.choice(n, path, string(m.Passthrough),
+				string(kubeapi.PassNone), string(kubeapi.PassReads), string(kubeapi.PassAll)))
 		},
 	})
 }

@@ -22,6 +22,8 @@ func Saved(cluster string, saved []cache.Saved) []discovery.Resource {
 		all = append(all, discovery.Resource{
 			GVR:              s.Spec.GVR,
 			Kind:             s.Spec.Kind,
+			ListKind:         s.Spec.ListKind,
+			Categories:       s.Spec.Categories,
 			Singular:         s.Spec.Singular,
 			ShortNames:       s.Spec.ShortNames,
 			Namespaced:       s.Spec.Namespaced,

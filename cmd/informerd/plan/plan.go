@@ -75,6 +75,8 @@ func choose(rules []config.Rule, cluster string, r discovery.Resource) Choice {
 	spec := cache.Spec{
 		Resource:      cache.Resource{Cluster: cluster, GVR: r.GVR},
 		Kind:          r.Kind,
+		ListKind:      r.ListKind,
+		Categories:    r.Categories,
 		Singular:      r.Singular,
 		ShortNames:    r.ShortNames,
 		Namespaced:    r.Namespaced,

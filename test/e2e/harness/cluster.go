@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -292,4 +293,27 @@ func parseAudit(line string) (Request, error) {
 		Resource: resource, Namespace: entry.ObjectRef.Namespace, Name: entry.ObjectRef.Name,
 		Code: entry.ResponseStatus.Code,
 	}, nil
+}
+
+// Raw asks the API server for a path with its query, as the admin.
+func (c *Cluster) Raw(tb testing.TB, method, uri, accept string) (code int, body []byte) {
+	tb.Helper()
+	client, err := rest.HTTPClientFor(c.Config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(tb.Context(), method, c.Config.Host+uri, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.Header.Set("Accept", accept)
+	resp, err := client.Do(r)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err = io.ReadAll(resp.Body); err != nil {
+		tb.Fatal(err)
+	}
+	return resp.StatusCode, body
 }

@@ -29,6 +29,9 @@ type Options struct {
 	// Rules is the resources: section of its config.yaml; empty: the built-in
 	// rules.
 	Rules string
+	// Kubernetes is the kubernetes: section of its config.yaml, in one line;
+	// empty: the defaults.
+	Kubernetes string
 	// Address is what it listens on; empty: a free port of loopback.
 	Address string
 	// MayRace turns the failure on a data race off.
@@ -120,6 +123,9 @@ func (i *Informerd) WriteRules(rules string) {
 	}
 	config := fmt.Sprintf("listen: %s\nclusters:\n- name: default\n  kubeconfig: %q\nsnapshot:\n  path: %q\n  interval: 200ms\nlog:\n  level: %s\n",
 		i.opts.Address, i.opts.Kubeconfig, i.opts.Snapshot, level)
+	if i.opts.Kubernetes != "" {
+		config += "kubernetes: {" + i.opts.Kubernetes + "}\n"
+	}
 	if rules != "" {
 		config += "resources:\n" + strings.TrimPrefix(rules, "\n")
 	}
@@ -445,4 +451,12 @@ func decode(data []byte, v any) error {
 		return fmt.Errorf("decode %q: %w", head(string(data), 3), err)
 	}
 	return nil
+}
+
+// ForgetSnapshot deletes its snapshot file, while it does not run.
+func (i *Informerd) ForgetSnapshot(tb testing.TB) {
+	tb.Helper()
+	if err := os.Remove(i.opts.Snapshot); err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -1,0 +1,97 @@
+package cache
+
+import (
+	"context"
+	"slices"
+)
+
+// PageAt is the first Page of the objects as they were at version, which the
+// Store must have reached, for WaitVersion to ensure. The error is ErrExpired
+// when the changes since are no longer remembered.
+func (s *Store) PageAt(ctx context.Context, q Query, limit int, version string) (*Page, error) {
+	if err := checkVersion(version); err != nil {
+		return nil, err
+	}
+	r, err := s.selectAt(ctx, q, version)
+	if err != nil {
+		return nil, err
+	}
+	return s.FirstPage(q, r, limit), nil
+}
+
+// selectAt is Select as of version.
+func (s *Store) selectAt(ctx context.Context, q Query, version string) (*Result, error) {
+	m, now, before, err := s.undo(q, version)
+	if err != nil {
+		return nil, err
+	}
+	var objs []*Object
+	now.Scan(func(e entry) bool {
+		if _, changed := before[e.obj.Key()]; !changed {
+			objs = append(objs, e.obj)
+		}
+		return true
+	})
+	kept, err := m.filter(ctx, objs)
+	if err != nil {
+		return nil, err
+	}
+	objs = kept.objects
+	for _, o := range before {
+		if o == nil {
+			continue
+		}
+		if ok, err := m.Match(o); err != nil {
+			return nil, err
+		} else if ok {
+			objs = append(objs, o)
+		}
+	}
+	slices.SortFunc(objs, compareObjects)
+	return &Result{Version: version, Objects: objs}, nil
+}
+
+// undo returns the present objects, and what those that changed since version
+// were before: nil for those that did not exist.
+func (s *Store) undo(q Query, version string) (*Matcher, *tree, map[Key]*Object, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	m, err := newMatcher(q, s.extraction.Load(), !s.spec.Aggregated)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if newer(version, s.version) {
+		return nil, nil, nil, ErrTooNew
+	}
+	first, ok := s.ring.seek(version)
+	if !ok && version != s.version {
+		return nil, nil, nil, ErrExpired
+	}
+	before := map[Key]*Object{}
+	for seq := first; ok && seq < s.ring.next; seq++ {
+		e := s.ring.at(seq)
+		if _, seen := before[e.Object.Key()]; !seen {
+			before[e.Object.Key()] = e.Old
+		}
+	}
+	return m, s.treeLocked(), before, nil
+}
+
+// Oldest is the version before which changes are no longer remembered, "" for a
+// Store that has none to remember yet.
+func (s *Store) Oldest() string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.ring.start
+}
+
+// Watches reports whether the Store watches a namespace, or, with "", all of
+// them. Other than for Covers, a selector may leave out objects of it.
+func (s *Store) Watches(namespace string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if namespace == "" {
+		return s.sources[""] != nil && len(s.filter) == 0
+	}
+	return s.sourceOf(namespace) != nil && s.filter.match(namespace)
+}

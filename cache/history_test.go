@@ -1,0 +1,75 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// TestPageAt: whatever changes came, a page at a version is what Select gave
+// when the Store was there.
+func TestPageAt(t *testing.T) {
+	ctx := context.Background()
+	r := rand.New(rand.NewPCG(7, 11))
+	s := pagedStore(t, 20, StoreOptions{})
+	q := Query{Namespaces: []string{"a"}}
+	was := map[string][]*Object{}
+	remember := func() {
+		now, err := s.Select(ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		was[now.Version] = now.Objects
+	}
+	remember()
+	for version := 1001; version < 1300; version++ {
+		o := decodeSimple(t, s, []string{"a", "b"}[r.IntN(2)], fmt.Sprintf("x%03d", r.IntN(30)), version)
+		s.Apply("", []EventType{Added, Modified, Deleted}[r.IntN(3)], o)
+		if r.IntN(10) == 0 {
+			version += r.IntN(5)
+			s.Bookmark("", strconv.Itoa(version))
+		}
+		remember()
+	}
+	for version, want := range was {
+		page, err := s.PageAt(ctx, q, 0, version)
+		if err != nil {
+			t.Fatalf("at %s: %v", version, err)
+		}
+		if page.Version != version || !slices.Equal(page.Objects, want) {
+			t.Errorf("at %s: %d objects at %s, want %d", version, len(page.Objects), page.Version, len(want))
+		}
+		first, err := s.PageAt(ctx, q, 3, version)
+		if err != nil || len(first.Objects) != min(3, len(want)) || first.Remaining != len(want)-len(first.Objects) {
+			t.Fatalf("first page at %s: %+v, %v", version, first, err)
+		}
+	}
+	if _, err := s.PageAt(ctx, q, 0, "999"); !errors.Is(err, ErrExpired) {
+		t.Errorf("before the first list: %v, want ErrExpired", err)
+	}
+	if _, err := s.PageAt(ctx, q, 0, "99999"); !errors.Is(err, ErrTooNew) {
+		t.Errorf("in the future: %v, want ErrTooNew", err)
+	}
+	if s.Oldest() != "1000" || !s.Watches("") || !s.Watches("a") {
+		t.Errorf("oldest %s, watches all: %v", s.Oldest(), s.Watches(""))
+	}
+}
+
+// TestWatches: a Store of some namespaces says which.
+func TestWatches(t *testing.T) {
+	spec := thingSpec
+	spec.Namespaces = []string{"team-*"}
+	s := newStore(t, spec)
+	if s.Watches("") || !s.Watches("team-a") || s.Watches("shop") {
+		t.Errorf("globs: watches %v %v %v", s.Watches(""), s.Watches("team-a"), s.Watches("shop"))
+	}
+	s = newStore(t, thingSpec)
+	s.SetSources([]string{"a", "b"})
+	if s.Watches("") || !s.Watches("a") || s.Watches("c") {
+		t.Errorf("sources: watches %v %v %v", s.Watches(""), s.Watches("a"), s.Watches("c"))
+	}
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/informerd/informerd/server/kubeapi"
+)
+
+// upstreams are the API servers that were connected to, for the server to ask
+// what no copy can answer.
+type upstreams struct {
+	mu     sync.RWMutex // guards byName
+	byName map[string]*upstream
+}
+
+// get is the API server of a cluster; nil until it is connected to.
+func (u *upstreams) get(cluster string) kubeapi.Upstream {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	if up := u.byName[cluster]; up != nil {
+		return up
+	}
+	return nil // not a nil *upstream
+}
+
+// connect sets how a cluster is reached; a later call replaces it.
+func (u *upstreams) connect(cluster string, config *rest.Config) error {
+	up, err := newUpstream(config)
+	if err != nil {
+		return fmt.Errorf("connect to cluster %s: %w", cluster, err)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.byName == nil {
+		u.byName = map[string]*upstream{}
+	}
+	u.byName[cluster] = up
+	return nil
+}
+
+// upstream is one API server.
+type upstream struct {
+	base *url.URL
+	// own asks with informerd's credentials, others has none.
+	own    *http.Client
+	others http.RoundTripper
+}
+
+func newUpstream(config *rest.Config) (*upstream, error) {
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	own, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	anonymous := rest.AnonymousClientConfig(config)
+	// The user agent, too, is the caller's own. Upgrades of a connection, as of
+	// kubectl exec, are HTTP/1.1.
+	anonymous.UserAgent = ""
+	anonymous.NextProtos = []string{"http/1.1"}
+	others, err := rest.TransportFor(anonymous)
+	if err != nil {
+		return nil, err
+	}
+	return &upstream{base: base, own: own, others: others}, nil
+}
+
+// Get asks with informerd's own credentials.
+func (u *upstream) Get(ctx context.Context, uri string, header http.Header) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(u.base.String(), "/")+uri, nil)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	return u.own.Do(r)
+}
+
+// Passthrough is where others' requests go, without credentials of informerd.
+func (u *upstream) Passthrough() (*url.URL, http.RoundTripper) { return u.base, u.others }

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// TestUpstreamCredentials: informerd's own requests carry its credentials, those
+// it passes on do not.
+func TestUpstreamCredentials(t *testing.T) {
+	var seen []string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.URL.RequestURI()+" "+r.Header.Get("Authorization"))
+	}))
+	defer server.Close()
+	ups := &upstreams{}
+	if up := ups.get("east"); up != nil {
+		t.Errorf("before connecting: %v", up)
+	}
+	if err := ups.connect("east", &rest.Config{Host: server.URL + "/prefix", BearerToken: "own", Impersonate: rest.ImpersonationConfig{UserName: "x"}}); err != nil {
+		t.Fatal(err)
+	}
+	up := ups.get("east")
+	resp, err := up.Get(t.Context(), "/api/v1?limit=1", http.Header{"Accept": {"application/json"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	base, transport := up.Passthrough()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base.JoinPath("/api/v1").String(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err = transport.RoundTrip(r); err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if len(seen) != 2 || seen[0] != "/prefix/api/v1?limit=1 Bearer own" || seen[1] != "/prefix/api/v1 " {
+		t.Errorf("the API server saw %q", seen)
+	}
+}

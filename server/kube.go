@@ -1,0 +1,93 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/kubeapi"
+)
+
+// kubeRoutes are the Kubernetes read API. Its paths, parameters and methods are
+// the API server's, so the middleware of our own API that judges them is left
+// out.
+func (s *Server) kubeRoutes(r chi.Router) {
+	api := kubeapi.New(kubeapi.Options{
+		Caches:    kubeCaches{s.Caches},
+		Upstream:  s.Upstream,
+		Modes:     s.Modes,
+		Timeout:   s.RequestTimeout,
+		Admit:     s.admit,
+		Freshness: setFreshness,
+		Stopping:  s.stopping,
+		Log:       s.log,
+	})
+	serve := s.handle(func(w http.ResponseWriter, r *http.Request) error { return kubeError(api.Serve(w, r)) })
+	r.Group(func(r chi.Router) {
+		r.Use(s.compressReads, s.recoverPanics, secureHeaders, s.checkHost, limitURL)
+		for _, prefix := range append([]string{kubeapi.ClustersPrefix}, kubeapi.Prefixes...) {
+			r.Handle(prefix, serve)
+			r.Handle(prefix+"/*", serve)
+		}
+	})
+}
+
+// compressReads leaves alone what streams or may take over the connection.
+func (s *Server) compressReads(next http.Handler) http.Handler {
+	compressed := s.compress(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.Header.Get("Upgrade") == "" && !kubeapi.Streams(r) {
+			compressed.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// admit bounds what goes on at once, watches apart from the rest.
+func (s *Server) admit(ctx context.Context, watch bool) (release func(), err error) {
+	if watch {
+		if !s.watches.tryAcquire() {
+			return nil, tooMany("watches", cap(s.watches))
+		}
+		return s.watches.release, nil
+	}
+	if !s.requests.acquire(ctx, patience) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, tooMany("requests", cap(s.requests))
+	}
+	return s.requests.release, nil
+}
+
+// kubeError is an error of the Kubernetes API in the words of this package.
+func kubeError(err error) error {
+	cut, ok := errors.AsType[*kubeapi.CutError](err)
+	switch {
+	case !ok:
+		return err
+	case cut.Client:
+		return &abortError{&writeError{cut.Cause}}
+	}
+	return &abortError{cut.Cause}
+}
+
+// kubeCaches shows Caches to the Kubernetes API.
+type kubeCaches struct{ Caches }
+
+func (c kubeCaches) Resource(r cache.Resource) (kubeapi.Resource, bool) {
+	return c.Caches.Resource(r)
+}
+
+func (c kubeCaches) Resources() []kubeapi.Resource {
+	all := c.Caches.Resources()
+	out := make([]kubeapi.Resource, len(all))
+	for i, r := range all {
+		out[i] = r
+	}
+	return out
+}

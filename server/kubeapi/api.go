@@ -1,0 +1,183 @@
+package kubeapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// Caches are the running informers. Implementations are safe for concurrent
+// use.
+type Caches interface {
+	// Resource is one resource by its exact name; false if it is not known.
+	Resource(cache.Resource) (Resource, bool)
+	// Resources are all known ones of all clusters, unwatched included.
+	Resources() []Resource
+	Clusters() []cache.ClusterStatus
+}
+
+// Resource is one resource of one cluster.
+type Resource interface {
+	Spec() cache.Spec
+	Status() cache.Status
+	// Store is nil while the resource is not watched.
+	Store() *cache.Store
+}
+
+// Options configure an API. Caches, Admit and Stopping are required.
+type Options struct {
+	Caches Caches
+	// Upstream finds the API server of a cluster; nil, or a nil answer, is one
+	// that cannot be asked now.
+	Upstream func(cluster string) Upstream
+	// Modes says how reads without a resourceVersion and requests for what is
+	// not watched are answered; it is asked for each request. Nil is the zero
+	// Modes.
+	Modes func() Modes
+	// Timeout bounds the answer to a get or list; 0 does not.
+	Timeout time.Duration
+	// Admit lets a request begin, or says why it must not. release is called at
+	// its end.
+	Admit func(ctx context.Context, watch bool) (release func(), err error)
+	// Freshness says in headers what an answer at version is worth.
+	Freshness func(h http.Header, status cache.Status, version string)
+	// Stopping ends when watches must.
+	Stopping context.Context
+	// Log gets what could not be asked of the API server; nil discards it.
+	Log *slog.Logger
+}
+
+// API answers requests. It is safe for concurrent use.
+type API struct {
+	Options
+	log       *slog.Logger
+	frames    frames
+	documents documents
+	rows      rows
+	asking    singleflight.Group // for tables
+}
+
+// New makes an API.
+func New(opts Options) *API {
+	a := &API{Options: opts, log: opts.Log}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if a.Upstream == nil {
+		a.Upstream = func(string) Upstream { return nil }
+	}
+	if a.Modes == nil {
+		a.Modes = func() Modes { return Modes{} }
+	}
+	if a.Freshness == nil {
+		a.Freshness = func(http.Header, cache.Status, string) {}
+	}
+	a.frames.init()
+	return a
+}
+
+// Prefixes are the paths that the API answers, each with everything below it.
+// Below ClustersPrefix and a cluster's name they are that cluster's; without it
+// they are those of the only cluster.
+var Prefixes = []string{"/version", "/api", "/apis", "/openapi"}
+
+// ClustersPrefix begins the paths that name a cluster.
+const ClustersPrefix = "/clusters"
+
+// Serve answers one request. Errors found before the answer has begun are
+// returned: a *errors.StatusError of apimachinery, or one of package cache. A
+// *CutError says that the answer has begun and cannot be completed.
+func (a *API) Serve(w http.ResponseWriter, r *http.Request) error {
+	req, err := a.parse(r)
+	if err != nil {
+		return err
+	}
+	release, err := a.Admit(r.Context(), req.watch || req.isLong(r))
+	if err != nil {
+		return err
+	}
+	defer release()
+	w.Header().Add("Vary", "Accept")
+	if req.resource == "" {
+		return a.serveDocument(w, r, req)
+	}
+	return a.serveResource(w, r, req)
+}
+
+// serveResource answers from the copy what it can.
+func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request) error {
+	if !isRead(r.Method) {
+		return a.passWrite(w, r, req)
+	}
+	t, err := a.target(req)
+	if err != nil {
+		return a.passRead(w, r, req, err)
+	}
+	if a.Timeout > 0 && !req.watch {
+		ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
+	if req.name != "" && !req.byPath {
+		return a.get(w, r, t)
+	}
+	return a.listOrWatch(w, r, t)
+}
+
+// serveDocument answers what is about the API and not about objects.
+func (a *API) serveDocument(w http.ResponseWriter, r *http.Request, req *request) error {
+	if !isRead(r.Method) {
+		return a.passWrite(w, r, req)
+	}
+	switch req.parts[0] {
+	case "version":
+		return a.version(w, r, req)
+	case "openapi":
+		return a.openAPI(w, r, req)
+	}
+	return a.discovery(w, r, req)
+}
+
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+// target is what a request for objects is answered from.
+type target struct {
+	*request
+	Resource
+	status cache.Status
+	store  *cache.Store
+}
+
+func (t *target) spec() cache.Spec { return t.status.Spec }
+
+// groupResource names the resource in errors.
+func (t *target) groupResource() schema.GroupResource { return t.status.Spec.GVR.GroupResource() }
+
+// target finds the copy that can answer req. Every error says why there is none.
+func (a *API) target(req *request) (*target, error) {
+	res, ok := a.Caches.Resource(cache.Resource{Cluster: req.cluster, GVR: req.gvr()})
+	if !ok {
+		return nil, errUnknown(req)
+	}
+	t := &target{request: req, Resource: res, status: res.Status(), store: res.Store()}
+	spec := t.status.Spec
+	switch {
+	case req.subresource != "":
+		return nil, errSubresource(req)
+	case !spec.Namespaced && req.namespace != "", spec.Namespaced && req.namespace == "" && req.name != "":
+		return nil, errUnknown(req)
+	case !spec.Watch:
+		return nil, errNotWatched(req, "the configuration leaves it out")
+	case !t.status.State.Readable() || t.store == nil:
+		return nil, errNotReadable(t.status)
+	case req.namespace != "" && !t.store.Watches(req.namespace):
+		return nil, errNotWatched(req, "the copy does not hold namespace "+req.namespace)
+	}
+	return t, nil
+}

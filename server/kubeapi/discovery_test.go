@@ -1,0 +1,110 @@
+package kubeapi
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerd/informerd/cache"
+)
+
+const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+
+// TestDiscovery: what is watched is there, in both forms, the API server up or
+// not.
+func TestDiscovery(t *testing.T) {
+	w := newWorld(t)
+	w.resources = append([]*resource{
+		newResource(t, "metrics.k8s.io", "v1beta1", "pods", "PodMetrics", true),
+		newResource(t, "apps", "v1", "deployments", "Deployment", true),
+	}, w.resources...)
+	w.resources[0].spec.Aggregated = true
+
+	var core, groups apidiscovery.APIGroupDiscoveryList
+	w.into(&core, "/api", "Accept", acceptAggregated)
+	header := w.into(&groups, "/apis", "Accept", acceptAggregated)
+	if got := header.Get("Content-Type"); got != "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList" {
+		t.Errorf("Content-Type = %q", got)
+	}
+	if len(core.Items) != 1 || len(core.Items[0].Versions[0].Resources) != 2 {
+		t.Fatalf("core group is %+v", core.Items)
+	}
+	pods := core.Items[0].Versions[0].Resources[1]
+	if pods.Resource != "pods" || pods.SingularResource != "pod" || pods.ShortNames[0] != "po" || pods.Categories[0] != "all" ||
+		pods.Scope != apidiscovery.ScopeNamespace || strings.Join(pods.Verbs, " ") != "get list watch" || pods.ResponseKind.Kind != "Pod" {
+		t.Errorf("pods are %+v", pods)
+	}
+	var names []string
+	for _, g := range groups.Items {
+		names = append(names, g.Name)
+	}
+	if got := strings.Join(names, " "); got != "apps messaging.example.com metrics.k8s.io" {
+		t.Errorf("groups are %q: built-in ones come first, aggregated ones last", got)
+	}
+
+	var versions metav1.APIVersions
+	var list metav1.APIGroupList
+	var group metav1.APIGroup
+	var resources metav1.APIResourceList
+	w.into(&versions, "/api")
+	w.into(&list, "/apis")
+	w.into(&group, "/apis/apps")
+	w.into(&resources, "/api/v1")
+	if len(versions.Versions) != 1 || len(list.Groups) != 3 || group.PreferredVersion.GroupVersion != "apps/v1" ||
+		len(resources.APIResources) != 2 || resources.GroupVersion != "v1" || resources.APIResources[1].Kind != "Pod" {
+		t.Errorf("legacy discovery is %+v %+v %+v %+v", versions, list, group, resources)
+	}
+	for _, none := range []string{"/apis/coordination.k8s.io", "/apis/coordination.k8s.io/v1", "/api/v2", "/apis/apps/v1beta1"} {
+		w.wantStatus(w.get(none), 404, metav1.StatusReasonNotFound, "")
+	}
+}
+
+func TestDiscoveryTag(t *testing.T) {
+	w := newWorld(t)
+	tag := w.get("/apis", "Accept", acceptAggregated).Header().Get("ETag")
+	if rec := w.get("/apis", "Accept", acceptAggregated, "If-None-Match", tag); tag == "" || rec.Code != http.StatusNotModified || rec.Body.Len() > 0 {
+		t.Errorf("with tag %q: %d %s", tag, rec.Code, rec.Body)
+	}
+	w.queues.spec.Watch = false
+	if rec := w.get("/apis", "Accept", acceptAggregated, "If-None-Match", tag); rec.Code != http.StatusOK {
+		t.Errorf("after a change: %d", rec.Code)
+	}
+}
+
+// TestDocuments: what the API server says about itself is asked for once, and
+// there when it is not.
+func TestDocuments(t *testing.T) {
+	w := newWorld(t)
+	var info struct{ Major, Minor, GitVersion string }
+	w.into(&info, "/version")
+	if info.GitVersion != "v1.36.3" || info.Minor != "36" {
+		t.Errorf("version is %+v", info)
+	}
+	w.wantStatus(w.get("/openapi/v3"), 503, metav1.StatusReasonServiceUnavailable, "does not answer")
+
+	w.upstream.set(func(r *http.Request) *http.Response {
+		if r.URL.Path == "/openapi/v3" {
+			return jsonResponse(200, `{"paths":{}}`, "ETag", `"x"`)
+		}
+		return jsonResponse(404, `{}`)
+	})
+	for range 3 {
+		if rec := w.get("/openapi/v3"); rec.Code != 200 || rec.Body.String() != `{"paths":{}}` || rec.Header().Get("ETag") != `"x"` {
+			t.Errorf("OpenAPI is %d %s", rec.Code, rec.Body)
+		}
+	}
+	w.wantStatus(w.get("/openapi/v9"), 404, metav1.StatusReasonNotFound, "")
+	if got := w.upstream.requests(); len(got) != 2 {
+		t.Errorf("the API server was asked %v", got)
+	}
+	w.upstream.set(nil)
+	w.documents.byKey[documentKey{"default", "/openapi/v3", ""}].fetched = w.documents.byKey[documentKey{"default", "/openapi/v3", ""}].fetched.Add(-2 * documentAge)
+	if rec := w.get("/openapi/v3", "If-None-Match", `"x"`); rec.Code != http.StatusNotModified {
+		t.Errorf("during an outage: %d %s", rec.Code, rec.Body)
+	}
+	w.clusters = []cache.ClusterStatus{{Name: "default"}}
+	w.wantStatus(w.get("/version"), 503, metav1.StatusReasonServiceUnavailable, "")
+}

@@ -1,0 +1,201 @@
+package kubeapi
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiversion "k8s.io/apimachinery/pkg/version"
+)
+
+const (
+	// documentAge is how long a document is given without asking again.
+	documentAge = 30 * time.Second
+	// maxDocument and maxDocuments bound what is kept.
+	maxDocument  = 32 << 20
+	maxDocuments = 256
+	// documentTimeout bounds the wait for one document.
+	documentTimeout = 15 * time.Second
+)
+
+// document is an answer of the API server about itself.
+type document struct {
+	contentType, etag string
+	body              []byte
+	fetched           time.Time
+}
+
+// documents keeps what the API server said about itself, so that it is asked
+// seldom and not missed while it is away. The zero value is ready.
+type documents struct {
+	mu    sync.Mutex // guards byKey
+	byKey map[documentKey]*document
+}
+
+type documentKey struct{ cluster, uri, accept string }
+
+func (d *documents) get(key documentKey) *document {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.byKey[key]
+}
+
+func (d *documents) put(key documentKey, doc *document) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.byKey == nil {
+		d.byKey = map[documentKey]*document{}
+	}
+	d.byKey[key] = doc
+	for len(d.byKey) > maxDocuments {
+		var oldest documentKey
+		for k, v := range d.byKey {
+			if o := d.byKey[oldest]; o == nil || v.fetched.Before(o.fetched) {
+				oldest = k
+			}
+		}
+		delete(d.byKey, oldest)
+	}
+}
+
+// fetch returns a document as new as documentAge, or as new as there is while
+// the API server does not answer. An answer other than 200 is an error.
+func (a *API) fetch(ctx context.Context, key documentKey) (*document, error) {
+	held := a.documents.get(key)
+	if held != nil && time.Since(held.fetched) < documentAge {
+		return held, nil
+	}
+	doc, err := a.ask(ctx, key, held)
+	if err == nil {
+		a.documents.put(key, doc)
+		return doc, nil
+	}
+	if held != nil && !isAnswer(err) {
+		return held, nil
+	}
+	return nil, err
+}
+
+func (a *API) ask(ctx context.Context, key documentKey, held *document) (*document, error) {
+	up := a.Upstream(key.cluster)
+	if up == nil {
+		return nil, errNoUpstream(key.cluster, nil)
+	}
+	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
+	defer cancel()
+	header := http.Header{"Accept": {key.accept}}
+	if held != nil && held.etag != "" {
+		header.Set("If-None-Match", held.etag)
+	}
+	resp, err := up.Get(ctx, key.uri, header)
+	if err != nil {
+		return nil, errNoUpstream(key.cluster, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotModified && held != nil {
+		again := *held
+		again.fetched = time.Now()
+		return &again, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
+	switch {
+	case err != nil:
+		return nil, errNoUpstream(key.cluster, err)
+	case resp.StatusCode >= http.StatusInternalServerError:
+		return nil, errNoUpstream(key.cluster, fmt.Errorf("it answered %s", resp.Status))
+	case resp.StatusCode != http.StatusOK:
+		return nil, answered(resp.StatusCode, key.uri)
+	case len(body) > maxDocument:
+		return nil, fmt.Errorf("read %s: larger than %d bytes", key.uri, maxDocument)
+	}
+	return &document{resp.Header.Get("Content-Type"), resp.Header.Get("ETag"), body, time.Now()}, nil
+}
+
+// openAPI describes the types of all that the cluster serves, as the API server
+// does.
+func (a *API) openAPI(w http.ResponseWriter, r *http.Request, req *request) error {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	uri := req.path()
+	if r.URL.RawQuery != "" {
+		uri += "?" + r.URL.RawQuery
+	}
+	doc, err := a.fetch(r.Context(), documentKey{req.cluster, uri, accept})
+	if err != nil {
+		return err
+	}
+	if doc.etag != "" && tagMatches(w, r, doc.etag) {
+		return nil
+	}
+	w.Header().Set("Content-Type", doc.contentType)
+	_, err = w.Write(doc.body)
+	return cut(err)
+}
+
+// version is the API server's own; while it was never reached, what is known of
+// it.
+func (a *API) version(w http.ResponseWriter, r *http.Request, req *request) error {
+	if len(req.parts) > 1 {
+		return errUnknown(req)
+	}
+	m, err := negotiate(r, plain)
+	if err != nil {
+		return err
+	}
+	doc, err := a.fetch(r.Context(), documentKey{req.cluster, "/version", typeJSON})
+	if err == nil && !m.yaml {
+		w.Header().Set("Content-Type", typeJSON)
+		_, err = w.Write(doc.body)
+		return cut(err)
+	}
+	if err == nil {
+		return writeBody(w, m, doc.body)
+	}
+	for _, c := range a.Caches.Clusters() {
+		if c.Name == req.cluster && c.Version != "" {
+			return writeValue(w, m, parseVersion(c.Version))
+		}
+	}
+	return err
+}
+
+// parseVersion fills in what follows from a gitVersion.
+func parseVersion(git string) apiversion.Info {
+	info := apiversion.Info{GitVersion: git}
+	if parts := strings.SplitN(strings.TrimPrefix(git, "v"), ".", 3); len(parts) == 3 {
+		info.Major, info.Minor = parts[0], parts[1]
+	}
+	return info
+}
+
+// isAnswer: the API server answered, although not with what was asked for.
+func isAnswer(err error) bool { return statusOf(err).Code < http.StatusInternalServerError }
+
+func answered(code int, uri string) error {
+	reason := metav1.StatusReason("")
+	switch code {
+	case http.StatusNotFound:
+		reason = metav1.StatusReasonNotFound
+	case http.StatusForbidden:
+		reason = metav1.StatusReasonForbidden
+	case http.StatusUnauthorized:
+		reason = metav1.StatusReasonUnauthorized
+	case http.StatusNotAcceptable:
+		reason = metav1.StatusReasonNotAcceptable
+	}
+	return statusError(code, reason, "the API server answered informerd's GET %s with %d", uri, code)
+}
+
+// errNoUpstream: the API server is needed and cannot be asked.
+func errNoUpstream(cluster string, cause error) error {
+	why := "it was not reached yet"
+	if cause != nil {
+		why = cause.Error()
+	}
+	return statusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+		"the API server of cluster %q does not answer: %s", cluster, why)
+}

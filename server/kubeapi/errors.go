@@ -1,0 +1,113 @@
+package kubeapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// CutError ends an answer that has begun: the connection must be cut, so that
+// the client cannot take what it got for the whole.
+type CutError struct {
+	Cause error
+	// Client: it was the client that could not be written to.
+	Client bool
+}
+
+func (e *CutError) Error() string { return e.Cause.Error() }
+func (e *CutError) Unwrap() error { return e.Cause }
+
+// cut marks what went wrong while writing to the client.
+func cut(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &CutError{Cause: err, Client: true}
+}
+
+func newStatus(code int, reason metav1.StatusReason, message string) metav1.Status {
+	return metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
+	}
+}
+
+func statusError(code int, reason metav1.StatusReason, format string, args ...any) error {
+	return &apierrors.StatusError{ErrStatus: newStatus(code, reason, fmt.Sprintf(format, args...))}
+}
+
+// statusOf is what a client is told of err inside a stream.
+func statusOf(err error) metav1.Status {
+	var known apierrors.APIStatus
+	if errors.As(err, &known) {
+		s := known.Status()
+		s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+		return s
+	}
+	return newStatus(http.StatusInternalServerError, metav1.StatusReasonInternalError, "informerd failed to go on; its log says why")
+}
+
+func errNoPath(path string) error {
+	return statusError(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource: nothing is served at %s", path)
+}
+
+func errNoCluster(name string, names []string) error {
+	if name == "" {
+		return statusError(http.StatusNotFound, metav1.StatusReasonNotFound,
+			"there are several clusters: ask below %s/NAME, where NAME is one of: %s", ClustersPrefix, strings.Join(names, ", "))
+	}
+	return statusError(http.StatusNotFound, metav1.StatusReasonNotFound, "there is no cluster %q", name)
+}
+
+// errUnknown is what the API server says, too: it knows no such path.
+func errUnknown(q *request) error {
+	return statusError(http.StatusNotFound, metav1.StatusReasonNotFound,
+		"the server could not find the requested resource: informerd knows no %s", q.path())
+}
+
+func errSubresource(q *request) error {
+	return statusError(http.StatusNotFound, metav1.StatusReasonNotFound,
+		"informerd holds objects, not their subresources: %s/%s can be read through it with passthrough: reads", q.gvr().GroupResource(), q.subresource)
+}
+
+func errNotWatched(q *request, why string) error {
+	status := newStatus(http.StatusNotFound, metav1.StatusReasonNotFound,
+		fmt.Sprintf("informerd does not watch %s: %s", q.gvr().GroupResource(), why))
+	status.Details = &metav1.StatusDetails{Group: q.group, Kind: q.resource, Name: q.name,
+		Causes: []metav1.StatusCause{{Type: "NotWatched", Message: why}}}
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// errNotReadable says that there is no data, which is not the same as no
+// objects.
+func errNotReadable(s cache.Status) error {
+	message := fmt.Sprintf("%s is %s in informerd: there is no data yet", s.Spec.Name(), s.State)
+	if s.Reason != "" {
+		message += ": " + s.Reason
+	}
+	status := newStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, message)
+	status.Details = &metav1.StatusDetails{Group: s.Spec.GVR.Group, Kind: s.Spec.GVR.Resource, RetryAfterSeconds: 1}
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// errReadOnly refuses a write.
+func errReadOnly(method string) error {
+	return statusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+		"%s is not allowed: informerd is a read replica; with passthrough: all it forwards writes to the API server", method)
+}
+
+func errTooNew(wanted, current string) error {
+	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %s, current: %s", wanted, current), 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
+	return err
+}
+
+func errTooOld(wanted, oldest string) error {
+	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %s (%s)", wanted, oldest))
+}

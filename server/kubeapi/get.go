@@ -1,0 +1,42 @@
+package kubeapi
+
+import (
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// get answers with one object.
+func (a *API) get(w http.ResponseWriter, r *http.Request, t *target) error {
+	m, err := negotiate(r, media.forObjects)
+	if err != nil {
+		return err
+	}
+	if m.as == asPartialList {
+		return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+			"you requested %s, but the requested object is not a list", asPartialList)
+	}
+	version := r.URL.Query().Get("resourceVersion")
+	if checkVersion(version) != nil {
+		return errVersion(version)
+	}
+	if err := a.reach(r, t, version); err != nil {
+		return err
+	}
+	o, ok := t.store.Get(cache.Key{Namespace: t.namespace, Name: t.name})
+	a.Freshness(w.Header(), t.Status(), t.store.Version())
+	if !ok {
+		return apierrors.NewNotFound(t.groupResource(), t.name)
+	}
+	if m.as == asTable {
+		return a.writeTable(w, r, t, m, &cache.Page{Result: cache.Result{Version: o.ResourceVersion(), Objects: []*cache.Object{o}}})
+	}
+	body, err := appendObject(nil, o, m.as)
+	if err != nil {
+		return err
+	}
+	return writeBody(w, m, body)
+}

@@ -1,0 +1,223 @@
+package kubeapi
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerd/informerd/cache"
+)
+
+const (
+	// listBuffer is what of a list is held before it goes out.
+	listBuffer = 32 << 10
+	// checkEvery is how many objects are written between two looks at the
+	// client.
+	checkEvery = 64
+)
+
+// listOrWatch answers with objects, and with what becomes of them.
+func (a *API) listOrWatch(w http.ResponseWriter, r *http.Request, t *target) error {
+	m, err := negotiate(r, media.forObjects)
+	if err != nil {
+		return err
+	}
+	opts, err := listOptions(r, t)
+	if err != nil {
+		return err
+	}
+	q, err := query(t, opts)
+	if err != nil {
+		return err
+	}
+	a.warnPartial(w, t)
+	if opts.Watch {
+		if _, err := negotiate(r, media.forStreams); err != nil {
+			return err
+		}
+		return a.watch(w, r, t, m, opts, q)
+	}
+	if m.as == asPartial {
+		return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+			"you requested %s, but the requested object is a list", asPartial)
+	}
+	page, err := a.page(r, t, opts, q)
+	if err != nil {
+		return err
+	}
+	a.Freshness(w.Header(), t.Status(), page.Version)
+	if m.as == asTable {
+		return a.writeTable(w, r, t, m, page)
+	}
+	return writeList(w, r, t, m, page, selects(opts))
+}
+
+// warnPartial tells, in the words that kubectl prints, that the copy does not
+// hold all there may be.
+func (a *API) warnPartial(w http.ResponseWriter, t *target) {
+	spec := t.spec()
+	what := ""
+	switch {
+	case spec.LabelSelector != "" || spec.FieldSelector != "":
+		what = "only the " + spec.Name() + " that its configuration selects"
+	case t.namespace == "" && spec.Namespaced && !t.store.Watches(""):
+		what = spec.Name() + " of some namespaces only"
+	default:
+		return
+	}
+	w.Header().Add("Warning", `299 informerd "informerd holds `+what+`"`)
+}
+
+// selects reports whether opts leave objects out.
+func selects(opts *internalversion.ListOptions) bool {
+	return opts.LabelSelector != nil && !opts.LabelSelector.Empty() ||
+		opts.FieldSelector != nil && !opts.FieldSelector.Empty()
+}
+
+// page is the part of a list that is asked for, of the version that is.
+func (a *API) page(r *http.Request, t *target, opts *internalversion.ListOptions, q cache.Query) (*cache.Page, error) {
+	ctx, version := r.Context(), opts.ResourceVersion
+	if opts.Continue != "" {
+		if version != "" && version != "0" {
+			return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+		}
+		return nextPage(ctx, t.store, opts, q)
+	}
+	if err := checkVersion(version); err != nil {
+		return nil, err
+	}
+	if err := a.reach(r, t, version); err != nil {
+		return nil, err
+	}
+	if !wantsExact(opts) {
+		return t.store.Page(ctx, q, int(opts.Limit), "")
+	}
+	page, err := t.store.PageAt(ctx, q, int(opts.Limit), version)
+	switch {
+	case errors.Is(err, cache.ErrTooNew): // it was reached, and nothing has happened since before it
+		return t.store.Page(ctx, q, int(opts.Limit), "")
+	case errors.Is(err, cache.ErrExpired):
+		return nil, apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
+	}
+	return page, err
+}
+
+// wantsExact: a first page at a version is of that very version even where
+// nothing says so, as at the API server.
+func wantsExact(opts *internalversion.ListOptions) bool {
+	switch opts.ResourceVersionMatch {
+	case metav1.ResourceVersionMatchExact:
+		return true
+	case "":
+		return opts.Limit > 0 && opts.ResourceVersion != "" && opts.ResourceVersion != "0"
+	}
+	return false
+}
+
+func nextPage(ctx context.Context, store *cache.Store, opts *internalversion.ListOptions, q cache.Query) (*cache.Page, error) {
+	page, err := store.Page(ctx, q, int(opts.Limit), opts.Continue)
+	if invalid, ok := errors.AsType[*cache.InvalidError](err); ok {
+		return nil, apierrors.NewBadRequest("invalid continue token: " + invalid.Message)
+	}
+	if errors.Is(err, cache.ErrExpired) {
+		return nil, apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. " +
+			"You must start a new list without the continue parameter.")
+	}
+	return page, err
+}
+
+// listMeta is the metadata of a list; Remaining is absent where a selector
+// leaves it unknown.
+type listMeta struct {
+	ResourceVersion string `json:"resourceVersion"`
+	Continue        string `json:"continue,omitempty"`
+	Remaining       int    `json:"remainingItemCount,omitempty"`
+}
+
+func metaOf(page *cache.Page, selected bool) listMeta {
+	meta := listMeta{ResourceVersion: page.Version, Continue: page.Continue, Remaining: page.Remaining}
+	if selected {
+		meta.Remaining = 0
+	}
+	return meta
+}
+
+// listHead is the list up to and including the bracket of its items.
+func listHead(t *target, m media, meta listMeta) ([]byte, error) {
+	head := struct {
+		Kind       string   `json:"kind"`
+		APIVersion string   `json:"apiVersion"`
+		Metadata   listMeta `json:"metadata"`
+		Items      []string `json:"items"`
+	}{listKind(t.spec()), t.spec().GVR.GroupVersion().String(), meta, []string{}}
+	if m.as == asPartialList {
+		head.Kind, head.APIVersion = asPartialList, "meta.k8s.io/v1"
+	}
+	body, err := marshal(head)
+	return bytes.TrimSuffix(body, []byte("]}")), err
+}
+
+func listKind(spec cache.Spec) string {
+	if spec.ListKind != "" {
+		return spec.ListKind
+	}
+	return spec.Kind + "List"
+}
+
+// writeList streams a page. Indented or as YAML it has to be made as a whole.
+func writeList(w http.ResponseWriter, r *http.Request, t *target, m media, page *cache.Page, selected bool) error {
+	head, err := listHead(t, m, metaOf(page, selected))
+	if err != nil {
+		return err
+	}
+	if m.pretty || m.yaml {
+		var body bytes.Buffer
+		if err := writeItems(r.Context(), &body, head, page.Objects, m); err != nil {
+			return err
+		}
+		return writeBody(w, m, body.Bytes())
+	}
+	w.Header().Set("Content-Type", m.contentType())
+	out := bufio.NewWriterSize(w, listBuffer)
+	if err := writeItems(r.Context(), out, head, page.Objects, m); err != nil {
+		return err
+	}
+	return cut(out.Flush())
+}
+
+type writer interface {
+	Write([]byte) (int, error)
+	WriteString(string) (int, error)
+}
+
+// writeItems writes a whole list. Its errors are *CutError.
+func writeItems(ctx context.Context, out writer, head []byte, objects []*cache.Object, m media) error {
+	if _, err := out.Write(head); err != nil {
+		return cut(err)
+	}
+	var buf []byte
+	for n, o := range objects {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return cut(ctx.Err())
+		}
+		buf = buf[:0]
+		if n > 0 {
+			buf = append(buf, ',')
+		}
+		var err error
+		if buf, err = appendObject(buf, o, m.as); err != nil {
+			return &CutError{Cause: err}
+		}
+		if _, err := out.Write(buf); err != nil {
+			return cut(err)
+		}
+	}
+	_, err := out.WriteString("]}\n")
+	return cut(err)
+}

@@ -1,0 +1,41 @@
+package kubeapi
+
+// Modes say where answers may come from.
+type Modes struct {
+	// Reads is how a get, list or watch without a resourceVersion is answered;
+	// a request may say otherwise in its header ReadsHeader.
+	Reads Reads
+	// Passthrough is what goes on to the API server with the caller's own
+	// credentials.
+	Passthrough Passthrough
+}
+
+// Reads is the meaning of an unset resourceVersion.
+type Reads string
+
+const (
+	// Cached: whatever the copy holds. The default.
+	Cached Reads = "cached"
+	// Consistent: what the API server held when it was asked, as by the
+	// Kubernetes contract.
+	Consistent Reads = "consistent"
+)
+
+// ReadsHeader is the request header that chooses the Reads of one request.
+const ReadsHeader = "Informerd-Reads"
+
+// Passthrough is what is forwarded.
+type Passthrough string
+
+const (
+	// PassNone forwards nothing. The default.
+	PassNone Passthrough = "none"
+	// PassReads forwards reads of what is not held: unwatched resources,
+	// subresources, logs.
+	PassReads Passthrough = "reads"
+	// PassAll forwards writes, too.
+	PassAll Passthrough = "all"
+)
+
+func (m Modes) passesReads() bool  { return m.Passthrough == PassReads || m.Passthrough == PassAll }
+func (m Modes) passesWrites() bool { return m.Passthrough == PassAll }

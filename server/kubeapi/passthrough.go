@@ -1,0 +1,94 @@
+package kubeapi
+
+import (
+	"context"
+	"net/http"
+	"net/http/httputil"
+	"slices"
+	"strings"
+)
+
+// connects are the subresources whose GET does more than read.
+var connects = []string{"exec", "attach", "portforward", "proxy"}
+
+// isConnect reports whether a request opens a connection into a workload or
+// through the API server, which is no read, whatever its method.
+func (q *request) isConnect() bool {
+	first, _, _ := strings.Cut(q.subresource, "/")
+	return slices.Contains(connects, first)
+}
+
+// isLong reports whether a request goes on for as long as its client likes.
+func (q *request) isLong(r *http.Request) bool {
+	return q.isConnect() || q.subresource == "log" && r.URL.Query().Get("follow") == "true"
+}
+
+// passRead forwards a read that the copy cannot answer; cause says why not and
+// is the answer where reads are not passed on.
+func (a *API) passRead(w http.ResponseWriter, r *http.Request, req *request, cause error) error {
+	modes := a.Modes()
+	if !modes.passesReads() || req.isConnect() && !modes.passesWrites() {
+		return cause
+	}
+	return a.pass(w, r, req)
+}
+
+// passWrite forwards a write, or refuses it.
+func (a *API) passWrite(w http.ResponseWriter, r *http.Request, req *request) error {
+	if !a.Modes().passesWrites() {
+		w.Header().Set("Allow", "GET, HEAD")
+		return errReadOnly(r.Method)
+	}
+	return a.pass(w, r, req)
+}
+
+// pass forwards a request with the credentials it carries and no others, and
+// the answer as it is.
+func (a *API) pass(w http.ResponseWriter, r *http.Request, req *request) error {
+	up := a.Upstream(req.cluster)
+	if up == nil {
+		return errNoUpstream(req.cluster, nil)
+	}
+	base, transport := up.Passthrough()
+	var failed error
+	proxy := httputil.ReverseProxy{
+		Transport:     transport,
+		FlushInterval: -1, // watches and logs
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL.Path, p.Out.URL.RawPath = upstreamPath(p.In), ""
+			p.SetURL(base)
+			dropProxyIdentity(p.Out.Header)
+		},
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
+	}
+	w.Header().Del("Cache-Control") // the API server says it for its own answers
+	w.Header().Del("Vary")
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(a.Stopping, cancel)()
+	proxy.ServeHTTP(w, r.WithContext(ctx))
+	if failed != nil {
+		return errNoUpstream(req.cluster, failed)
+	}
+	return nil
+}
+
+// upstreamPath is the path of r at its API server.
+func upstreamPath(r *http.Request) string {
+	path := r.URL.Path
+	if rest, ok := strings.CutPrefix(path, ClustersPrefix+"/"); ok {
+		_, path, _ = strings.Cut(rest, "/")
+		path = "/" + path
+	}
+	return path
+}
+
+// dropProxyIdentity takes out the headers by which an authenticating proxy tells
+// an API server who asks. informerd is none.
+func dropProxyIdentity(h http.Header) {
+	for name := range h {
+		if strings.HasPrefix(name, "X-Remote-") || strings.HasPrefix(name, "X-Forwarded-") {
+			h.Del(name)
+		}
+	}
+}

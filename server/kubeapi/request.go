@@ -1,0 +1,111 @@
+package kubeapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// request is what a path asks for, in the terms of the API server.
+type request struct {
+	cluster string
+	parts   []string // of the path, less the cluster's prefix
+
+	// The rest is for objects only; resource is "" for documents.
+	group, version string
+	resource       string
+	subresource    string
+	namespace      string
+	name           string
+	// byPath: the path begins with /watch/, a form from before the parameter
+	// watch existed.
+	byPath bool
+	watch  bool
+}
+
+func (q *request) gvr() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: q.group, Version: q.version, Resource: q.resource}
+}
+
+// path is that of the API server.
+func (q *request) path() string { return "/" + strings.Join(q.parts, "/") }
+
+// parse reads the path of r.
+func (a *API) parse(r *http.Request) (*request, error) {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	q := &request{}
+	if "/"+parts[0] == ClustersPrefix && len(parts) >= 2 {
+		q.cluster, parts = parts[1], parts[2:]
+	}
+	q.parts = parts
+	if err := a.locate(q); err != nil {
+		return nil, err
+	}
+	if len(parts) == 0 || !slices.Contains(Prefixes, "/"+parts[0]) {
+		return nil, errNoPath(r.URL.Path)
+	}
+	q.objects()
+	q.watch = q.resource != "" && isRead(r.Method) && (q.byPath || q.name == "" && asksWatch(r))
+	return q, nil
+}
+
+// locate checks the cluster that was named, or takes the only one there is.
+func (a *API) locate(q *request) error {
+	clusters := a.Caches.Clusters()
+	var names []string
+	for _, c := range clusters {
+		if c.Name == q.cluster {
+			return nil
+		}
+		names = append(names, c.Name)
+	}
+	if q.cluster == "" && len(names) == 1 {
+		q.cluster = names[0]
+		return nil
+	}
+	return errNoCluster(q.cluster, names)
+}
+
+// objects reads a path that leads to objects:
+//
+//	/api/v1[/watch][/namespaces/{ns}]/{resource}[/{name}[/{subresource}...]]
+//	/apis/{group}/{version}[/watch][/namespaces/{ns}]/{resource}...
+func (q *request) objects() {
+	rest := q.parts
+	switch {
+	case rest[0] == "api" && len(rest) > 2:
+		q.version, rest = rest[1], rest[2:]
+	case rest[0] == "apis" && len(rest) > 3:
+		q.group, q.version, rest = rest[1], rest[2], rest[3:]
+	default:
+		return
+	}
+	if rest[0] == "watch" && len(rest) > 1 {
+		q.byPath, rest = true, rest[1:]
+	}
+	if rest[0] == "namespaces" && len(rest) > 2 && rest[2] != "status" && rest[2] != "finalize" {
+		q.namespace, rest = rest[1], rest[2:]
+	}
+	q.resource = rest[0]
+	if len(rest) > 1 {
+		q.name = rest[1]
+	}
+	if len(rest) > 2 {
+		q.subresource = strings.Join(rest[2:], "/")
+	}
+}
+
+// asksWatch reads the parameter watch as the API server does: it counts unless
+// it says no.
+func asksWatch(r *http.Request) bool {
+	values := r.URL.Query()["watch"]
+	return len(values) > 0 && values[0] != "false" && values[0] != "0"
+}
+
+// Streams reports whether the answer to r may be a stream, whose parts must
+// leave at once: compression would hold them back.
+func Streams(r *http.Request) bool {
+	return asksWatch(r) || strings.Contains(r.URL.Path, "/watch/") || r.URL.Query().Get("follow") == "true"
+}

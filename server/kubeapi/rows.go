@@ -1,0 +1,133 @@
+package kubeapi
+
+import (
+	"cmp"
+	"container/list"
+	"encoding/json"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// maxRows bounds the printed rows that are kept.
+const maxRows = 100_000
+
+// row is an object as the API server printed it.
+type row struct {
+	key         rowKey
+	uid, rv     string
+	cells       []json.RawMessage
+	conditions  json.RawMessage
+	goodThrough time.Time // zero: for ever
+}
+
+type rowKey struct {
+	resource cache.Resource
+	object   cache.Key
+}
+
+// shows reports whether the row is that of o, and still what would be printed.
+func (r *row) shows(o *cache.Object, now time.Time) bool {
+	return r != nil && r.uid == o.UID() && r.rv == o.ResourceVersion() &&
+		(r.goodThrough.IsZero() || now.Before(r.goodThrough))
+}
+
+// rows keeps what the API server printed: its printers know the kinds, and are
+// asked only once for each version of an object. The zero value is ready.
+type rows struct {
+	mu      sync.Mutex // guards all below
+	columns map[cache.Resource][]metav1.TableColumnDefinition
+	byKey   map[rowKey]*list.Element
+	order   list.List // of *row, the oldest in front
+}
+
+// get returns the columns of a resource, nil if they are not known, and the rows
+// there are for objs, nil where there is none.
+func (t *rows) get(r cache.Resource, objs []*cache.Object) ([]metav1.TableColumnDefinition, []*row) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	found := make([]*row, len(objs))
+	for i, o := range objs {
+		if e := t.byKey[rowKey{r, o.Key()}]; e != nil {
+			found[i] = e.Value.(*row)
+		}
+	}
+	return t.columns[r], found
+}
+
+func (t *rows) put(r cache.Resource, columns []metav1.TableColumnDefinition, printed []*row) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byKey == nil {
+		t.byKey, t.columns = map[rowKey]*list.Element{}, map[cache.Resource][]metav1.TableColumnDefinition{}
+	}
+	t.columns[r] = columns
+	for _, p := range printed {
+		if e := t.byKey[p.key]; e != nil {
+			t.order.Remove(e)
+		}
+		t.byKey[p.key] = t.order.PushBack(p)
+	}
+	for t.order.Len() > maxRows {
+		delete(t.byKey, t.order.Remove(t.order.Front()).(*row).key)
+	}
+}
+
+// elapsed is a time that has passed, as printers write it: 3d4h, (5m ago).
+var elapsed = regexp.MustCompile(`(?:^|\()(?:[0-9]+[ydhms]){1,2}(?:$| ago\))`)
+
+// goodFor is how long a cell stays true by itself: one that says how long ago
+// something was grows old as fast as its smallest unit. Zero is for ever.
+func goodFor(cell json.RawMessage) time.Duration {
+	text := strings.Trim(string(cell), `"`)
+	match := elapsed.FindString(text)
+	switch {
+	case match == "":
+		return 0
+	case strings.Contains(match, "s"):
+		return time.Second
+	case strings.Contains(match, "m"):
+		return 10 * time.Second
+	case strings.Contains(match, "h"):
+		return time.Minute
+	}
+	return 10 * time.Minute
+}
+
+// inPrintedOrder puts a table in the order its printer gives it, where that is
+// not the order of names: FlowSchemas are shown by precedence.
+func inPrintedOrder(r cache.Resource, objs []*cache.Object, printed []*row) ([]*cache.Object, []*row) {
+	if r.Name() != "flowschemas.flowcontrol.apiserver.k8s.io" {
+		return objs, printed
+	}
+	order := make([]int, len(objs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(precedence(printed[a]), precedence(printed[b])) })
+	sortedObjs, sortedRows := make([]*cache.Object, len(objs)), make([]*row, len(objs))
+	for to, from := range order {
+		sortedObjs[to], sortedRows[to] = objs[from], printed[from]
+	}
+	return sortedObjs, sortedRows
+}
+
+// precedence is the number in the third cell.
+func precedence(r *row) int {
+	if r == nil || len(r.cells) < 3 {
+		return math.MaxInt
+	}
+	n, err := strconv.Atoi(string(r.cells[2]))
+	if err != nil {
+		return math.MaxInt
+	}
+	return n
+}

@@ -1,0 +1,337 @@
+package kubeapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// printer makes tables of one resource for one request. The objects are those
+// of the copy; how they look in a row is asked of the API server, see rows.
+type printer struct {
+	*target
+	api      *API
+	version  string // of the Table
+	include  metav1.IncludeObjectPolicy
+	selector string // labelSelector of the request
+	headed   bool   // a stream has said its columns
+	// stream: objects are printed as they were, so what they are by now is no
+	// better than how they were printed last.
+	stream bool
+}
+
+func (a *API) newPrinter(r *http.Request, t *target) *printer {
+	return &printer{target: t, api: a, version: "v1", selector: r.URL.Query().Get("labelSelector"),
+		include: metav1.IncludeObjectPolicy(r.URL.Query().Get("includeObject"))}
+}
+
+// writeTable answers with a page as a table.
+func (a *API) writeTable(w http.ResponseWriter, r *http.Request, t *target, m media, page *cache.Page) error {
+	p := a.newPrinter(r, t)
+	p.version = m.version
+	if err := p.check(); err != nil {
+		return err
+	}
+	body, err := p.table(r.Context(), page.Objects, metaOf(page, p.selector != "" || r.URL.Query().Get("fieldSelector") != ""), false)
+	if err != nil {
+		return err
+	}
+	return writeBody(w, m, body)
+}
+
+func (p *printer) check() error {
+	switch p.include {
+	case "", metav1.IncludeMetadata, metav1.IncludeNone, metav1.IncludeObject:
+		return nil
+	}
+	return apierrors.NewBadRequest("unrecognized includeObject value: " + string(p.include))
+}
+
+// event is the table of one object of a stream; the first one has the columns.
+// version, if not "", is shown instead of the object's own.
+func (p *printer) event(ctx context.Context, o *cache.Object, version string) ([]byte, error) {
+	if version == "" {
+		version = o.ResourceVersion()
+	}
+	if err := p.askAt(ctx, o); err != nil {
+		p.api.log.Debug("cannot learn how an object was printed", "gvr", p.spec().Resource.String(), "err", err)
+	}
+	body, err := p.table(ctx, []*cache.Object{o}, listMeta{ResourceVersion: version}, p.headed)
+	p.headed = true
+	return body, err
+}
+
+// table prints objs.
+func (p *printer) table(ctx context.Context, objs []*cache.Object, meta listMeta, headless bool) ([]byte, error) {
+	columns, printed := p.print(ctx, objs)
+	objs, printed = inPrintedOrder(p.spec().Resource, objs, printed)
+	head := struct {
+		Kind       string                         `json:"kind"`
+		APIVersion string                         `json:"apiVersion"`
+		Metadata   listMeta                       `json:"metadata"`
+		Columns    []metav1.TableColumnDefinition `json:"columnDefinitions"`
+		Rows       []string                       `json:"rows"`
+	}{asTable, metav1.GroupName + "/" + p.version, meta, columns, []string{}}
+	if headless {
+		head.Columns = nil
+	}
+	body, err := marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	body = bytes.TrimSuffix(body, []byte("]}"))
+	for i, o := range objs {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		if body, err = p.appendRow(body, columns, printed[i], o); err != nil {
+			return nil, err
+		}
+	}
+	return append(body, "]}"...), nil
+}
+
+func (p *printer) appendRow(dst []byte, columns []metav1.TableColumnDefinition, r *row, o *cache.Object) ([]byte, error) {
+	cells, err := marshal(cellsOf(columns, r, o))
+	if err != nil {
+		return dst, err
+	}
+	dst = append(append(dst, `{"cells":`...), cells...)
+	if r != nil && len(r.conditions) > 0 {
+		dst = append(append(dst, `,"conditions":`...), r.conditions...)
+	}
+	dst = append(dst, `,"object":`...)
+	switch p.include {
+	case metav1.IncludeNone:
+		dst = append(dst, "null"...)
+	case metav1.IncludeObject:
+		dst, err = appendObject(dst, o, "")
+	default:
+		dst, err = appendObject(dst, o, asPartial)
+	}
+	return append(dst, '}'), err
+}
+
+// cellsOf are the cells of o: as they were printed, but with an age of now. A
+// row has not always as many cells as there are columns.
+func cellsOf(columns []metav1.TableColumnDefinition, r *row, o *cache.Object) []any {
+	if r == nil {
+		return unprinted(columns, o)
+	}
+	cells := make([]any, len(r.cells))
+	for i, c := range r.cells {
+		if cells[i] = c; i < len(columns) && isAge(columns[i]) {
+			cells[i] = age(o)
+		}
+	}
+	return cells
+}
+
+// unprinted are the cells of an object that was never printed, while the API
+// server is away.
+func unprinted(columns []metav1.TableColumnDefinition, o *cache.Object) []any {
+	cells := make([]any, len(columns))
+	for i, c := range columns {
+		switch {
+		case i == 0:
+			cells[i] = o.Name()
+		case isAge(c):
+			cells[i] = age(o)
+		default:
+			cells[i] = "<unknown>"
+		}
+	}
+	return cells
+}
+
+// isAge reports whether a column is the time since the object was created.
+func isAge(c metav1.TableColumnDefinition) bool { return c.Name == "Age" }
+
+func age(o *cache.Object) string {
+	if o.Created().IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(time.Since(o.Created()))
+}
+
+// genericColumns are those of resources nothing is known of.
+var genericColumns = []metav1.TableColumnDefinition{
+	{Name: "Name", Type: "string", Format: "name"},
+	{Name: "Age", Type: "string"},
+}
+
+// print returns columns and a row for each of objs, nil for those nobody
+// printed. It asks the API server for what it does not have.
+func (p *printer) print(ctx context.Context, objs []*cache.Object) ([]metav1.TableColumnDefinition, []*row) {
+	resource := p.spec().Resource
+	columns, printed := p.api.rows.get(resource, objs)
+	now := time.Now()
+	var missing []*cache.Object
+	for i, o := range objs {
+		if !printed[i].shows(o, now) && !(p.stream && printed[i] != nil && printed[i].uid == o.UID()) {
+			missing = append(missing, o)
+		}
+	}
+	if len(missing) > 0 || columns == nil {
+		if err := p.ask(ctx, missing); err != nil {
+			p.api.log.Debug("cannot learn how objects are printed", "gvr", resource.String(), "err", err)
+		}
+		columns, printed = p.api.rows.get(resource, objs)
+	}
+	for i, o := range objs {
+		if printed[i] != nil && printed[i].uid != o.UID() {
+			printed[i] = nil // of another object of that name
+		}
+	}
+	if columns == nil {
+		columns = genericColumns
+	}
+	return columns, printed
+}
+
+// maxSingly is up to how many rows are asked for one by one.
+const maxSingly = 4
+
+// ask has the API server print objects: a few singly, more with one list.
+func (p *printer) ask(ctx context.Context, objs []*cache.Object) error {
+	if len(objs) > maxSingly || len(objs) == 0 {
+		return p.askFor(ctx, p.listURI(objs))
+	}
+	for _, o := range objs {
+		if err := p.askFor(ctx, p.objectURI(o)); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// askAt has the API server print o as it was at its version: by now it may be
+// another. It is no error that it was not there: the version may be that of its
+// deletion.
+func (p *printer) askAt(ctx context.Context, o *cache.Object) error {
+	_, printed := p.api.rows.get(p.spec().Resource, []*cache.Object{o})
+	if printed[0].shows(o, time.Now()) || p.spec().Aggregated {
+		return nil
+	}
+	return p.askFor(ctx, p.resourcePath(o.Namespace())+"?"+url.Values{
+		"includeObject": {"Metadata"}, "fieldSelector": {"metadata.name=" + o.Name()},
+		"resourceVersion": {o.ResourceVersion()}, "resourceVersionMatch": {string(metav1.ResourceVersionMatchExact)},
+	}.Encode())
+}
+
+func (p *printer) objectURI(o *cache.Object) string {
+	return p.resourcePath(o.Namespace()) + "/" + url.PathEscape(o.Name()) + "?includeObject=Metadata"
+}
+
+// listURI lists the smallest part that has all of objs, from memory of the API
+// server: its copy is as new as this one. Without objects only the columns are
+// wanted.
+func (p *printer) listURI(objs []*cache.Object) string {
+	namespace := ""
+	for i, o := range objs {
+		if i > 0 && o.Namespace() != namespace {
+			namespace = ""
+			break
+		}
+		namespace = o.Namespace()
+	}
+	q := url.Values{"includeObject": {"Metadata"}, "resourceVersion": {"0"}}
+	if p.store.Version() != "" && !p.spec().Aggregated {
+		q.Set("resourceVersion", p.store.Version())
+		q.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
+	}
+	if p.selector != "" {
+		q.Set("labelSelector", p.selector)
+	}
+	if len(objs) == 0 {
+		q = url.Values{"includeObject": {"None"}, "limit": {"1"}}
+	}
+	return p.resourcePath(namespace) + "?" + q.Encode()
+}
+
+// askFor enters the table at uri into the rows.
+func (p *printer) askFor(ctx context.Context, uri string) error {
+	body, err := p.api.askTable(ctx, p.cluster, uri)
+	if err != nil {
+		return err
+	}
+	columns, printed, err := parseTable(p.spec().Resource, body)
+	if err != nil {
+		return err
+	}
+	p.api.rows.put(p.spec().Resource, columns, printed)
+	return nil
+}
+
+// askTable asks once for all who want the same at the same time.
+func (a *API) askTable(ctx context.Context, cluster, uri string) ([]byte, error) {
+	ch := a.asking.DoChan(cluster+" "+uri, func() (any, error) {
+		const accept = typeJSON + ";as=Table;v=v1;g=meta.k8s.io"
+		doc, err := a.ask(context.WithoutCancel(ctx), documentKey{cluster, uri, accept}, nil)
+		if err != nil {
+			return nil, err
+		}
+		return doc.body, nil
+	})
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case answer := <-ch:
+		if answer.Err != nil {
+			return nil, answer.Err
+		}
+		return answer.Val.([]byte), nil
+	}
+}
+
+// parseTable reads a table whose rows have the metadata of their objects.
+func parseTable(resource cache.Resource, body []byte) ([]metav1.TableColumnDefinition, []*row, error) {
+	var table struct {
+		Columns []metav1.TableColumnDefinition `json:"columnDefinitions"`
+		Rows    []struct {
+			Cells      []json.RawMessage `json:"cells"`
+			Conditions json.RawMessage   `json:"conditions"`
+			Object     struct {
+				Metadata struct{ Namespace, Name, UID, ResourceVersion string }
+			} `json:"object"`
+		} `json:"rows"`
+	}
+	if err := json.Unmarshal(body, &table); err != nil {
+		return nil, nil, err
+	}
+	now := time.Now()
+	var printed []*row
+	for _, r := range table.Rows {
+		m := r.Object.Metadata
+		if m.Name == "" {
+			continue
+		}
+		printed = append(printed, &row{
+			key: rowKey{resource, cache.Key{Namespace: m.Namespace, Name: m.Name}}, uid: m.UID, rv: m.ResourceVersion,
+			cells: r.Cells, conditions: r.Conditions, goodThrough: goodThrough(table.Columns, r.Cells, now),
+		})
+	}
+	return table.Columns, printed, nil
+}
+
+// goodThrough is until when all cells are true that are not made anew each time.
+func goodThrough(columns []metav1.TableColumnDefinition, cells []json.RawMessage, now time.Time) (until time.Time) {
+	for i, c := range cells {
+		if i < len(columns) && isAge(columns[i]) {
+			continue
+		}
+		if d := goodFor(c); d > 0 && (until.IsZero() || now.Add(d).Before(until)) {
+			until = now.Add(d)
+		}
+	}
+	return until
+}

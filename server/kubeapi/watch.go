@@ -1,0 +1,369 @@
+package kubeapi
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+
+	"github.com/informerd/informerd/cache"
+)
+
+const (
+	// bookmarkInterval and bookmarkBefore say when a watch that asked for it is
+	// told how far it is: now and then, and shortly before its end, as by the
+	// API server. A client that comes back then resumes from nearly there.
+	bookmarkInterval = time.Minute
+	bookmarkBefore   = 2 * time.Second
+	// minWatch is how long a watch lasts that does not say; up to twice that,
+	// so that clients do not come back all at once.
+	minWatch = 30 * time.Minute
+	// selectTries bounds how often the present objects are taken anew because
+	// the store moved on beyond its ring of events meanwhile.
+	selectTries = 3
+	// watchBuffer is small: there may be thousands of watches.
+	watchBuffer = 4 << 10
+)
+
+// stream is one watch. It belongs to the goroutine of its request.
+type stream struct {
+	*target
+	api      *API
+	media    media
+	opts     *internalversion.ListOptions
+	query    cache.Query
+	matcher  *cache.Matcher
+	sub      *cache.Subscription
+	initial  *cache.Result // objects to begin with, nil for none
+	printer  *printer      // of a watch of tables
+	out      *bufio.Writer
+	control  *http.ResponseController
+	deadline time.Time
+	bookmark time.Time // when the next is due
+}
+
+// watch streams what becomes of the objects that q selects. What is wrong with
+// the request is an HTTP error; that it cannot begin where it should is an ERROR
+// event, as at the API server.
+func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, opts *internalversion.ListOptions, q cache.Query) error {
+	if checkVersion(opts.ResourceVersion) != nil {
+		return errVersion(opts.ResourceVersion)
+	}
+	ctx, cancel := a.watchContext(r, opts)
+	defer cancel()
+	s := &stream{target: t, api: a, media: m, opts: opts, query: q}
+	s.deadline, _ = ctx.Deadline()
+	s.schedule(time.Now())
+	if opts.ResourceVersion == "" {
+		if err := a.reach(r, t, ""); err != nil {
+			return err
+		}
+	}
+	var err error
+	if s.matcher, err = t.store.Matcher(q); err != nil {
+		return err
+	}
+	if m.as == asTable {
+		s.printer = a.newPrinter(r, t)
+		s.printer.version, s.printer.stream = m.version, true
+		if err := s.printer.check(); err != nil {
+			return err
+		}
+	}
+	began := s.begin(ctx)
+	if s.sub != nil {
+		defer s.sub.Close()
+	}
+	h := w.Header()
+	a.Freshness(h, t.status, t.store.Version())
+	h.Set("Content-Type", typeJSON)
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	s.out, s.control = bufio.NewWriterSize(w, watchBuffer), http.NewResponseController(w)
+	if began != nil {
+		return s.fail(began)
+	}
+	err = s.run(ctx)
+	if err == nil || ctx.Err() != nil {
+		return nil // what goes wrong after the end concerns nobody
+	}
+	if known, ok := errors.AsType[*CutError](err); ok {
+		return known
+	}
+	return &CutError{Cause: err}
+}
+
+// watchContext ends with the client, with the server and at the timeout.
+func (a *API) watchContext(r *http.Request, opts *internalversion.ListOptions) (context.Context, context.CancelFunc) {
+	timeout := minWatch + rand.N(minWatch)
+	if opts.TimeoutSeconds != nil && *opts.TimeoutSeconds > 0 {
+		timeout = time.Duration(*opts.TimeoutSeconds) * time.Second
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+	detach := context.AfterFunc(a.Stopping, cancel)
+	return ctx, func() { detach(); cancel() }
+}
+
+// begin finds where the stream starts:
+//
+//	resourceVersion  sendInitialEvents  begins with
+//	"", 0            not given          the present objects
+//	any              true               the same, not older than that version
+//	"", 0            false              changes from now on
+//	another          not given, false   changes after it
+func (s *stream) begin(ctx context.Context) error {
+	version, initial := s.opts.ResourceVersion, s.opts.SendInitialEvents
+	anywhere := version == "" || version == "0"
+	if initial != nil && *initial || initial == nil && anywhere {
+		if initial != nil {
+			if err := s.api.reachVersion(ctx, s.target, version); err != nil {
+				return err
+			}
+		}
+		return s.beginWithState(ctx)
+	}
+	if anywhere {
+		version = ""
+	}
+	var err error
+	if s.sub, err = s.store.Watch(version); errors.Is(err, cache.ErrExpired) {
+		return errTooOld(version, s.store.Oldest())
+	}
+	return err
+}
+
+// beginWithState takes the present objects and subscribes to what comes after.
+func (s *stream) beginWithState(ctx context.Context) (err error) {
+	for range selectTries {
+		if s.initial, err = s.store.Select(ctx, s.query); err != nil {
+			return err
+		}
+		if s.sub, err = s.store.Watch(s.initial.Version); !errors.Is(err, cache.ErrExpired) {
+			return err
+		}
+	}
+	return err
+}
+
+// run writes until the stream ends.
+func (s *stream) run(ctx context.Context) error {
+	if err := s.opening(ctx); err != nil {
+		return err
+	}
+	for {
+		next, cancel := context.WithDeadline(ctx, s.due())
+		events, err := s.sub.Next(next)
+		cancel()
+		switch {
+		case err == nil:
+			err = s.changes(ctx, events)
+		case ctx.Err() != nil:
+			return nil // time is up, or nobody listens any more
+		case errors.Is(err, context.DeadlineExceeded):
+			err = nil
+		case errors.Is(err, cache.ErrStopped) && !s.replaced():
+			return nil // informerd stops: the client comes back and resumes
+		default:
+			return s.fail(errTooOld(s.sub.Version(), s.store.Oldest()))
+		}
+		if err == nil {
+			s.routine(time.Now())
+			err = s.flush()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// replaced reports whether the store was closed because another one took its
+// place, or none: versions of this one may mean nothing there.
+func (s *stream) replaced() bool {
+	now, ok := s.api.Caches.Resource(s.spec().Resource)
+	return !ok || now.Store() != s.store
+}
+
+// opening writes the present objects. The bookmark after them tells a client
+// that asked for one that they are complete.
+func (s *stream) opening(ctx context.Context) error {
+	if s.initial == nil {
+		return s.flush() // the client waits for the headers
+	}
+	for n, o := range s.initial.Objects {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		body, err := s.body(ctx, o)
+		if err != nil {
+			return err
+		}
+		s.event(cache.Added, body)
+	}
+	version := s.initial.Version
+	s.initial = nil
+	if s.opts.SendInitialEvents != nil && *s.opts.SendInitialEvents && s.opts.AllowWatchBookmarks {
+		s.writeBookmark(version, true)
+	}
+	return s.flush()
+}
+
+// body is the JSON of an object that only this watcher is told of.
+func (s *stream) body(ctx context.Context, o *cache.Object) ([]byte, error) {
+	if s.printer != nil {
+		return s.printer.event(ctx, o, "")
+	}
+	return appendObject(nil, o, s.media.as)
+}
+
+// changes writes events as they look through the selection: an object that
+// begins to match is ADDED, one that ceases to is DELETED.
+func (s *stream) changes(ctx context.Context, events []cache.Event) error {
+	for _, e := range events {
+		typ, object, version, err := s.seen(e)
+		if err != nil {
+			return err
+		}
+		if object == nil {
+			continue
+		}
+		body, err := s.changed(ctx, object, version)
+		if err != nil {
+			return err
+		}
+		s.event(typ, body)
+	}
+	return nil
+}
+
+// changed is the JSON of an event's object, with another version if that is
+// not "". Watchers share it.
+func (s *stream) changed(ctx context.Context, o *cache.Object, version string) ([]byte, error) {
+	if s.printer != nil {
+		return s.printer.event(ctx, o, version)
+	}
+	body, err := s.api.frames.get(o, s.media.as)
+	if err != nil || version == "" || version == o.ResourceVersion() {
+		return body, err
+	}
+	return withVersion(body, version)
+}
+
+// seen is an event as the selection sees it; no object means not at all. An
+// object is shown with version where that is not "": the last state of one that
+// went away carries the version of its going, so that versions never fall.
+func (s *stream) seen(e cache.Event) (typ cache.EventType, o *cache.Object, version string, err error) {
+	before := e.Old
+	if e.Type == cache.Deleted && before == nil {
+		before = e.Object
+	}
+	var was, is bool
+	if before != nil {
+		if was, err = s.matcher.Match(before); err != nil {
+			return "", nil, "", err
+		}
+	}
+	if e.Type != cache.Deleted {
+		if is, err = s.matcher.Match(e.Object); err != nil {
+			return "", nil, "", err
+		}
+	}
+	switch {
+	case was && is:
+		return cache.Modified, e.Object, "", nil
+	case is:
+		return cache.Added, e.Object, "", nil
+	case was && e.Type == cache.Deleted && e.Object.ResourceVersion() != before.ResourceVersion():
+		return cache.Deleted, e.Object, "", nil
+	case was && e.Type == cache.Deleted: // found missing by a list
+		return cache.Deleted, e.Object, e.Resume, nil
+	case was: // as it was in the selection
+		return cache.Deleted, before, e.Object.ResourceVersion(), nil
+	}
+	return "", nil, "", nil
+}
+
+// due is when something must be said even if nothing happens.
+func (s *stream) due() time.Time {
+	if !s.opts.AllowWatchBookmarks {
+		return s.deadline
+	}
+	return s.bookmark
+}
+
+// routine writes the bookmark that is due.
+func (s *stream) routine(now time.Time) {
+	if !s.opts.AllowWatchBookmarks || now.Before(s.bookmark) {
+		return
+	}
+	if version := s.sub.Version(); version != "" {
+		s.writeBookmark(version, false)
+	}
+	s.schedule(now)
+}
+
+// schedule sets when the next bookmark is due.
+func (s *stream) schedule(now time.Time) {
+	next, last := now.Add(bookmarkInterval), s.deadline.Add(-bookmarkBefore)
+	switch {
+	case !now.Before(last):
+		next = s.deadline.Add(bookmarkInterval) // never
+	case next.After(last):
+		next = last
+	}
+	s.bookmark = next
+}
+
+// writeBookmark tells the version reached; the one after the initial objects is
+// marked.
+func (s *stream) writeBookmark(version string, initial bool) {
+	object := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
+		Kind: s.spec().Kind, APIVersion: s.spec().GVR.GroupVersion().String(),
+	}}
+	switch s.media.as {
+	case asPartial, asPartialList:
+		object.TypeMeta = metav1.TypeMeta{Kind: asPartial, APIVersion: "meta.k8s.io/v1"}
+	case asTable:
+		object.TypeMeta = metav1.TypeMeta{Kind: asTable, APIVersion: "meta.k8s.io/" + s.media.version}
+	}
+	object.ResourceVersion = version
+	if initial {
+		object.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	}
+	body, err := marshal(object)
+	if err != nil {
+		panic(err) // strings only
+	}
+	s.event("BOOKMARK", body)
+}
+
+// fail ends the stream with an ERROR event.
+func (s *stream) fail(err error) error {
+	body, merr := marshal(statusOf(err))
+	if merr != nil {
+		return merr
+	}
+	s.event("ERROR", body)
+	return s.flush()
+}
+
+// event writes one event; flush returns what the client did.
+func (s *stream) event(t cache.EventType, object []byte) {
+	_, _ = s.out.WriteString(`{"type":"` + string(t) + `","object":`)
+	_, _ = s.out.Write(object)
+	_, _ = s.out.WriteString("}\n")
+}
+
+func (s *stream) flush() error {
+	if err := s.out.Flush(); err != nil {
+		return cut(err)
+	}
+	return cut(s.control.Flush())
+}

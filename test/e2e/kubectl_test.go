@@ -1,0 +1,322 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/informerd/informerd/test/e2e/harness"
+)
+
+// wholeCluster watches all there is and keeps it whole, so that answers can equal
+// the API server's.
+const wholeCluster = `
+- match: [secrets]
+  drop: []
+  redact: []
+- match: ["*"]
+  drop: []
+`
+
+// kubectl is one kubectl, asking either side.
+type kubectl struct {
+	name, program string
+	args          []string
+	cluster       *harness.Cluster
+	informerd     *harness.Informerd
+	cache         string
+}
+
+// kubectls are the machine's, if it has one, and that of the cluster's version.
+func kubectls(t *testing.T, c *harness.Cluster, i *harness.Informerd) []*kubectl {
+	t.Helper()
+	root, err := harness.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []*kubectl{{name: "cluster's", program: filepath.Join(root, "bin", "devcluster"), args: []string{"kubectl"}}}
+	if path, err := exec.LookPath("kubectl"); err == nil {
+		all = append(all, &kubectl{name: "machine's", program: path})
+	} else {
+		t.Log("this machine has no kubectl of its own")
+	}
+	for _, k := range all {
+		k.cluster, k.informerd, k.cache = c, i, t.TempDir()
+	}
+	return all
+}
+
+// command asks informerd, or the API server.
+func (k *kubectl) command(ctx context.Context, server bool, args ...string) *exec.Cmd {
+	where := []string{"--server", k.informerd.URL, "--kubeconfig", "/dev/null", "--cache-dir", filepath.Join(k.cache, "informerd")}
+	if server {
+		where = []string{"--kubeconfig", k.cluster.Kubeconfig("admin"), "--cache-dir", filepath.Join(k.cache, "server")}
+	}
+	return exec.CommandContext(ctx, k.program, slices.Concat(k.args, where, args)...)
+}
+
+// run returns what is printed; warnings and errors are printed last.
+func (k *kubectl) run(server bool, args ...string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := k.command(ctx, server, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if err != nil {
+		return stdout.String() + stderr.String() + err.Error()
+	}
+	return stdout.String()
+}
+
+// elapsed is a time that has passed, which is never the same twice, and what a
+// table pads it with.
+var elapsed = regexp.MustCompile(`\b([0-9]+[dhms]){1,2}\b|  +|-{3,}`)
+
+// equal compares what both print until it is the same but for the time.
+func (k *kubectl) equal(t *testing.T, args ...string) {
+	t.Helper()
+	err := harness.Poll(20*time.Second, func() error {
+		got, want := k.run(false, args...), k.run(true, args...)
+		if !slices.Contains(args, "json") {
+			got, want = elapsed.ReplaceAllString(got, " "), elapsed.ReplaceAllString(want, " ")
+		}
+		if got != want {
+			return fmt.Errorf("informerd:\n%s\nAPI server:\n%s", differing(got, want), differing(want, got))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Errorf("%s kubectl %s differs: %v", k.name, strings.Join(args, " "), err)
+	}
+}
+
+// differing are the first lines of a that b does not have.
+func differing(a, b string) string {
+	theirs := map[string]bool{}
+	for line := range strings.Lines(b) {
+		theirs[line] = true
+	}
+	var only []string
+	for line := range strings.Lines(a) {
+		if !theirs[line] {
+			only = append(only, line)
+		}
+	}
+	return strings.Join(only[:min(len(only), 8)], "")
+}
+
+// TestKubectl: whatever kubectl shows of a cluster, it shows of its replica.
+func TestKubectl(t *testing.T) {
+	c := demoCluster(t)
+	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: wholeCluster})
+	i.WaitLive(t, syncTime)
+	all, err := i.Resources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range kubectls(t, c, i) {
+		t.Run(k.name, func(t *testing.T) {
+			for name := range all {
+				if name == "leases.coordination.k8s.io" {
+					continue // written all the time
+				}
+				k.equal(t, "get", name, "-A", "-o", "json")
+				if all[name].Objects > 0 {
+					k.equal(t, "get", name, "-A", "-o", "wide")
+				}
+			}
+			for _, line := range []string{
+				"get pods -A -l app=cart --show-labels",
+				"get pods -A --field-selector=status.phase=Running",
+				"get pods -A --field-selector=spec.host=,status.phase!=Running",
+				"get nodes --field-selector=spec.unschedulable=false",
+				"get pods -A --chunk-size=5",
+				"get pods -A --chunk-size=5 -o json",
+				"get all -n shop",
+				"get mq -A --sort-by=.metadata.name",
+				"get pod redis-0 -n shop -o yaml",
+				"get deploy cart -n shop -o jsonpath={.spec}",
+				"get pod no-such-pod -n shop",
+				"get pods -n no-such-namespace",
+				"get events -n shop -o json",
+				"describe pod redis-0 -n shop",
+				"describe deployment cart -n shop",
+				"describe node",
+				"describe queues.messaging.example.com -A",
+				"explain pod.spec.containers",
+				"explain queues.messaging.example.com --recursive",
+				"wait --for=condition=Ready pod/redis-0 -n shop",
+				"get --raw /version",
+				"get --raw /openapi/v3",
+				"get --raw /api/v1/namespaces/shop/pods/redis-0",
+				"rollout status deployment/cart -n shop",
+			} {
+				k.equal(t, strings.Fields(line)...)
+			}
+			if out := k.run(false, "delete", "pod", "redis-0", "-n", "shop", "--wait=false"); !strings.Contains(out, "read replica") {
+				t.Errorf("delete was not refused: %s", out)
+			}
+			if out := k.run(false, "api-resources", "--no-headers"); strings.Count(out, "\n") != len(all) {
+				t.Errorf("api-resources has not %d lines:\n%s", len(all), out)
+			}
+			checkWatch(t, c, k)
+		})
+	}
+}
+
+// checkWatch: get -w prints a change as the API server does.
+func checkWatch(t *testing.T, c *harness.Cluster, k *kubectl) {
+	maps := c.Client.CoreV1().ConfigMaps("default")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	name := "watched-" + strings.Trim(k.name, "'s")
+	cmd := k.command(ctx, false, "get", "configmaps", "-n", "default", "--watch-only", "--output-watch-events", "--field-selector", "metadata.name="+name)
+	var out bytes.Buffer
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		buf := make([]byte, 4096)
+		for strings.Count(out.String(), "\n") < 4 {
+			n, err := pipe.Read(buf)
+			out.Write(buf[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	harness.Eventually(t, 30*time.Second, "a watcher", func() error {
+		var r struct{ Counts struct{ Subscribers int } }
+		if err := k.informerd.Read("/v1/resources/configmaps", &r); err != nil || r.Counts.Subscribers > 0 {
+			return err
+		}
+		return fmt.Errorf("nobody watches")
+	})
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"a": "1"}}
+	if cm, err = maps.Create(ctx, cm, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	cm.Data["b"] = "2"
+	if _, err = maps.Update(ctx, cm, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := maps.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-read:
+	case <-ctx.Done():
+	}
+	_ = cmd.Process.Kill()
+	<-read
+	_ = cmd.Wait()
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	want := regexp.MustCompile(`^EVENT NAME DATA AGE;ADDED NAME 1 [0-9]+s;MODIFIED NAME 2 [0-9]+s;DELETED NAME [02] [0-9]+s$`)
+	if text := strings.ReplaceAll(strings.Join(got, ";"), name, "NAME"); !want.MatchString(text) {
+		t.Errorf("get -w printed %s", text)
+	}
+}
+
+// TestKubeBadInput: what is wrong with a request is answered with the code and
+// reason of the API server.
+func TestKubeBadInput(t *testing.T) {
+	c := demoCluster(t)
+	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: wholeCluster})
+	i.WaitLive(t, syncTime)
+	const pods, table = "/api/v1/pods", "application/json;as=Table;v=v1;g=meta.k8s.io"
+	for _, test := range []struct{ method, uri, accept string }{
+		{"GET", pods + "?labelSelector=a%3D%3D%3D", ""},
+		{"GET", pods + "?labelSelector=a+in+b", ""},
+		{"GET", pods + "?fieldSelector=foo", ""},
+		{"GET", pods + "?limit=x", ""},
+		{"GET", pods + "?timeoutSeconds=x&watch=1", ""},
+		{"GET", pods + "?continue=xx", ""},
+		{"GET", pods + "?continue=e30", ""},
+		{"GET", pods + "?resourceVersion=abc", ""},
+		{"GET", pods + "?resourceVersion=-1", ""},
+		{"GET", pods + "?resourceVersion=abc&watch=1", ""},
+		{"GET", pods + "?resourceVersion=99999999", ""},
+		{"GET", pods + "?resourceVersion=99999999&limit=2", ""},
+		{"GET", pods + "?resourceVersion=99999999&resourceVersionMatch=NotOlderThan", ""},
+		{"GET", pods + "?resourceVersion=1&resourceVersionMatch=Exact", ""},
+		{"GET", pods + "?resourceVersion=0&resourceVersionMatch=Exact", ""},
+		{"GET", pods + "?resourceVersionMatch=Exact", ""},
+		{"GET", pods + "?resourceVersion=5&resourceVersionMatch=Nearly", ""},
+		{"GET", pods + "?resourceVersionMatch=NotOlderThan&watch=1&resourceVersion=5", ""},
+		{"GET", pods + "?sendInitialEvents=true", ""},
+		{"GET", pods + "?sendInitialEvents=true&watch=1", ""},
+		{"GET", pods + "?includeObject=Half", table},
+		{"GET", pods, "text/csv"},
+		{"GET", pods, "application/json;as=Chart;v=v1;g=meta.k8s.io"},
+		{"GET", pods, "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"},
+		{"GET", pods + "?watch=1", "application/yaml"},
+		{"GET", "/api/v1/namespaces/shop/pods/redis-0", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"},
+		{"GET", "/api/v1/namespaces/shop/pods/redis-0?resourceVersion=abc", ""},
+		{"GET", "/api/v1/namespaces/shop/pods/redis-0?resourceVersion=99999999", ""},
+		{"GET", "/api/v1/namespaces/shop/pods/nothing", ""},
+		{"GET", "/api/v1/pods/redis-0", ""},
+		{"GET", "/api/v1/namespaces/shop/nodes", ""},
+		{"GET", "/api/v1/nonsense", ""},
+		{"GET", "/api/v2/pods", ""},
+		{"GET", "/apis/nonsense.example.com/v1/things", ""},
+		{"GET", "/apis/apps/v9", ""},
+		{"GET", "/apis/nonsense.example.com", ""},
+		{"GET", "/apis/apps", "text/csv"},
+	} {
+		got, want := ask(t, i, nil, test.method, test.uri, test.accept), ask(t, nil, c, test.method, test.uri, test.accept)
+		if got.Code != want.Code || got.Reason != want.Reason {
+			t.Errorf("%s %s (%s) = %d %q %q, the API server says %d %q %q", test.method, test.uri, test.accept,
+				got.Code, got.Reason, got.Message, want.Code, want.Reason, want.Message)
+		}
+	}
+}
+
+// ask wants a Status, which the API server does not send for all paths it does
+// not know.
+func ask(t *testing.T, i *harness.Informerd, c *harness.Cluster, method, uri, accept string) metav1.Status {
+	t.Helper()
+	var code int
+	var body []byte
+	if i != nil {
+		a, err := i.Do(method, uri, "Accept", accept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, body = a.Status, a.Body
+	} else {
+		code, body = c.Raw(t, method, uri, accept)
+	}
+	status := metav1.Status{}
+	if err := yaml.Unmarshal(body, &status); err != nil { // JSON is YAML
+		status = metav1.Status{Code: int32(code), Message: string(body)}
+	}
+	if code == http.StatusNotFound {
+		status.Reason = metav1.StatusReasonNotFound
+	}
+	if status.Code != int32(code) {
+		t.Errorf("%s %s: HTTP code %d, but in the body %d", method, uri, code, status.Code)
+	}
+	return status
+}
