@@ -20,6 +20,7 @@ func (db *DB) Saved() ([]cache.Saved, error) {
 			}
 			s, err := loadSaved(name, b)
 			if err != nil {
+				db.setDamaged(name, err) // said once
 				db.options.Log.Warn("snapshot left out, its description is damaged", "bucket", string(name), "err", err)
 				return nil
 			}
