@@ -260,7 +260,6 @@ func TestKubeBadInput(t *testing.T) {
 		{"GET", pods + "?resourceVersion=99999999", ""},
 		{"GET", pods + "?resourceVersion=99999999&limit=2", ""},
 		{"GET", pods + "?resourceVersion=99999999&resourceVersionMatch=NotOlderThan", ""},
-		{"GET", pods + "?resourceVersion=1&resourceVersionMatch=Exact", ""},
 		{"GET", pods + "?resourceVersion=0&resourceVersionMatch=Exact", ""},
 		{"GET", pods + "?resourceVersionMatch=Exact", ""},
 		{"GET", pods + "?resourceVersion=5&resourceVersionMatch=Nearly", ""},
