@@ -3,7 +3,8 @@
 #   make run      build, start and print the URL: against the cluster of
 #                 KUBECONFIG if it is set, else against a demo cluster of its own
 #   make test     everything CI runs
-#   make bench    the tables of docs/performance.md (SCALE=20000 pods)
+#   make bench    the tables of docs/performance.md (SCALE=20000 pods,
+#                 BENCHFLAGS='--rows cold,warm' for some of them)
 #   make build    bin/informerd alone
 #   make check    formatting, vet, tidiness
 #   make web      web/dist, the page that is embedded, from web/ui
@@ -98,7 +99,7 @@ web-e2e: web-deps chromium devcluster build
 	cd web/ui && CHROMIUM='$(CHROMIUM)' node e2e/run.mjs $(if $(SCREENS),--screens '$(SCREENS)') $(if $(PODS),--pods $(PODS))
 
 bench: build devcluster
-	go run ./test/bench --pods $(SCALE)
+	go run ./test/bench --pods $(SCALE) $(BENCHFLAGS)
 
 clean:
 	rm -rf bin data .cache test/results
