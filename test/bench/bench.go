@@ -23,6 +23,7 @@ var groups = []group{
 	{"query", (*bench).query},
 	{"relations", (*bench).relations},
 	{"events", (*bench).events},
+	{"relist", (*bench).relist},
 }
 
 func groupNames() []string {
