@@ -138,7 +138,7 @@ func (c *costs) measure(p *process, do func() (float64, error)) error {
 		return err
 	}
 	c.seconds = append(c.seconds, seconds)
-	c.growth = append(c.growth, peak-before)
+	c.growth = append(c.growth, max(0, peak-before)) // the kernel's counts are not exact
 	return nil
 }
 
@@ -148,7 +148,7 @@ func (s *scans) rows() []Row {
 			Ours: newFigure("informerd, over HTTP", s.ours[name].seconds), Peer: newFigure(listed, s.theirs[name].seconds)}
 	}
 	memory := func(what, name string) Row {
-		return Row{What: what, Unit: unitBytes, Bar: noBar,
+		return Row{What: what, Unit: unitBytes, Bar: noBar, Constant: true,
 			Ours: newFigure("informerd, over HTTP", s.ours[name].growth), Peer: newFigure(listed, s.theirs[name].growth)}
 	}
 	return []Row{

@@ -15,6 +15,8 @@ type Row struct {
 	Ours  Figure `json:"informerd"`
 	Peer  Figure `json:"peer"` // without Samples if there is none
 	Bar   Bar    `json:"bar"`
+	// Constant says that the figure has nothing to do with the number of pods.
+	Constant bool `json:"constant,omitempty"`
 	// Void says why the figures are not what the bar is about; empty if they are.
 	Void string `json:"void,omitempty"`
 }
