@@ -172,8 +172,10 @@ func (s *Store) Stats() StoreStats {
 		Events:      s.events,
 		Subscribers: int(s.subscribers.Load()),
 	}
-	for _, idx := range s.contents.indexes {
-		stats.Terms += len(idx.postings)
+	for name, idx := range s.contents.indexes {
+		if !isLong(name) {
+			stats.Terms += len(idx.postings)
+		}
 	}
 	return stats
 }

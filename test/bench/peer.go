@@ -22,18 +22,24 @@ import (
 //
 //	heap                      how much heap it holds
 //	query DURATION APP,...    how often it answers which pods an app has
+//	ask QUESTION              one of questions; only of the peer "list"
 //	write RATE DURATION       changes pods; only of the peer "writer"
+//	relist cut                lets no watch through; only of the peer "relist"
+//	relist compared|full      lets its watch expire, and says how long the relist took
 const peerCommand = "peer"
 
 // peers are the subjects that run within this program, by name.
 var peers = map[string]func(context.Context, *rest.Config) (*synced, error){
-	"get":         syncGet,
-	"dynamic":     syncDynamic,
-	"dynamic-app": syncDynamicApp,
-	"typed":       syncTyped,
-	"cache":       syncCache,
-	"cache-all":   syncCacheAll,
-	"writer":      startWriter,
+	"get":                syncGet,
+	"dynamic":            syncDynamic,
+	"dynamic-app":        syncDynamicApp,
+	"controller-runtime": syncRuntime,
+	"typed":              syncTyped,
+	"list":               startLister,
+	"cache":              syncCache,
+	"cache-all":          syncCacheAll,
+	"relist":             syncRelist,
+	"writer":             startWriter,
 }
 
 // synced is a peer that has what it came for.
@@ -43,8 +49,12 @@ type synced struct {
 	// answer appends the JSON of all pods of an app to dst and says how many
 	// they are; nil if the peer has no answers. It is safe for concurrent use.
 	answer func(dst []byte, app string) ([]byte, int, error)
+	// ask answers a question about all pods; nil if the peer cannot.
+	ask func(context.Context, question) (answer, error)
 	// write changes pods, rate times a second; nil if the peer does not write.
 	write func(ctx context.Context, rate int, duration time.Duration) (int, error)
+	// relist obeys the order of that name; nil if the peer knows none.
+	relist func(ctx context.Context, how string) error
 	// held is kept until the end, so that it is on the heap when that is measured.
 	held any
 }
@@ -56,6 +66,7 @@ type reply struct {
 	Heap     float64 `json:"heap,omitempty"`
 	Requests int     `json:"requests,omitempty"`
 	Seconds  float64 `json:"seconds,omitempty"`
+	Answer   answer  `json:"answer,omitempty"`
 	Error    string  `json:"error,omitempty"`
 }
 
@@ -111,8 +122,14 @@ func (s *synced) obey(ctx context.Context, order []string, before float64) (repl
 		return reply{Heap: heapInUse() - before}, nil
 	case len(order) == 3 && order[0] == "query" && s.answer != nil:
 		return s.obeyQuery(ctx, order[1], order[2])
+	case len(order) == 2 && order[0] == "ask" && s.ask != nil:
+		return s.obeyAsk(ctx, order[1])
 	case len(order) == 3 && order[0] == "write" && s.write != nil:
 		return s.obeyWrite(ctx, order[1], order[2])
+	case len(order) == 2 && order[0] == "relist" && s.relist != nil:
+		start := time.Now()
+		err := s.relist(ctx, order[1])
+		return reply{Seconds: time.Since(start).Seconds()}, err
 	default:
 		return reply{}, fmt.Errorf("no such order: %q", order)
 	}
@@ -128,6 +145,16 @@ func (s *synced) obeyQuery(ctx context.Context, duration, apps string) (reply, e
 		return buf, err
 	})
 	return reply{Requests: load.requests, Seconds: load.seconds}, err
+}
+
+func (s *synced) obeyAsk(ctx context.Context, name string) (reply, error) {
+	q, err := findQuestion(name)
+	if err != nil {
+		return reply{}, err
+	}
+	start := time.Now()
+	a, err := s.ask(ctx, q)
+	return reply{Seconds: time.Since(start).Seconds(), Answer: a}, err
 }
 
 func (s *synced) obeyWrite(ctx context.Context, rate, duration string) (reply, error) {
