@@ -142,6 +142,17 @@ func (c *cluster) rawClient(decode func([]byte) (*Object, error)) (dynamic.Inter
 	return dynamic.New(client), client, nil
 }
 
+// encoding is how large answers may be sent: compressed, unless the kubeconfig
+// does not want that.
+func (c *cluster) encoding() string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.config.REST.DisableCompression {
+		return "identity"
+	}
+	return "gzip"
+}
+
 // contextNamespaces are those of ClusterConfig.
 func (c *cluster) contextNamespaces() []string {
 	c.mu.RLock()
