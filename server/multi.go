@@ -109,7 +109,7 @@ func (s *Server) answerKinds(w http.ResponseWriter, r *http.Request, q *query, a
 }
 
 func (s *Server) nextKinds(w http.ResponseWriter, r *http.Request, q *query) error {
-	part, err := s.pager.Next(s.kindsToken(r, q), q.token, q.limit)
+	part, err := s.pager.Next(r.Context(), s.kindsToken(r, q), q.token, q.limit)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (a *kindsAnswer) ask(ctx context.Context, k Resource, q cache.Query) (kindS
 	}
 	state.Answered, state.ResourceVersion = true, found.Version
 	state.Objects, state.FilterErrors = len(found.Objects), faultsOf(found.Faults)
-	a.plans = append(a.plans, explain(res, found))
+	a.plans = append(a.plans, explain(res, found, len(found.Objects)))
 	a.objects = append(a.objects, found.Objects...)
 	return state, nil
 }
