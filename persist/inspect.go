@@ -168,8 +168,17 @@ func Verify(path string) (*Report, error) {
 				report.add(nil, nil, err)
 			}
 		}
-		return forEachResource(tx, func(name []byte, b *bbolt.Bucket) error {
+		err := forEachResource(tx, func(name []byte, b *bbolt.Bucket) error {
 			s.verify(report, name, b)
+			return nil
+		})
+		if err != nil || s.found.rest != nil {
+			return err
+		}
+		return forEachDocument(tx, func(key, value []byte) error {
+			if _, err := decodeDocument(key, value); err != nil {
+				report.add(nil, nil, fmt.Errorf("document %q: %w", key, err))
+			}
 			return nil
 		})
 	})
