@@ -52,6 +52,13 @@ func TestDocuments(t *testing.T) {
 	saveDocument(t, db, second)
 	db = reopen(t, db)
 	same(t, "documents", documents(t, db), []cache.Document{large, changed, second})
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := Info(db.options.Path); err != nil || info.Documents != 3 {
+		t.Errorf("Info() = %+v, %v", info, err)
+	}
+	db = open(t, db.options)
 
 	if err := db.SaveDocument(document("", "a\x00b", ""), nil); err == nil {
 		t.Error("a key with NUL was saved")

@@ -44,7 +44,9 @@ func TestDocumentsOutlive(t *testing.T) {
 	shelf := &fakeShelf{byKey: map[cache.DocumentKey]cache.Document{}}
 	w := newWorld(t)
 	w.API.Documents = shelf
-	w.upstream.set(func(r *http.Request) *http.Response { return jsonResponse(200, `{"at":"`+r.URL.RequestURI()+`"}`, "ETag", `"x"`) })
+	w.upstream.set(func(r *http.Request) *http.Response {
+		return jsonResponse(200, `{"at":"`+r.URL.RequestURI()+`"}`, "ETag", `"x"`)
+	})
 	for _, uri := range []string{"/openapi/v3", "/openapi/v3/apis/apps/v1?hash=1", "/openapi/v3/apis/apps/v1?hash=2"} {
 		if rec := w.get(uri); rec.Code != 200 {
 			t.Fatalf("%s is %d %s", uri, rec.Code, rec.Body)

@@ -69,11 +69,11 @@ func TestKubeOutage(t *testing.T) {
 		return a.Body
 	}
 	table := func() printed { return printedIn(t, read(trees, acceptTable)) }
-	_, body, err := c.Raw(t.Context(), "GET", trees, acceptTable)
+	theirs, err := c.Raw(t.Context(), "GET", trees, acceptTable)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := printedIn(t, body)
+	want := printedIn(t, theirs.Body)
 	if got := table(); !reflect.DeepEqual(got, want) || len(want.Rows) != 3 {
 		t.Errorf("table:\n%+v\nthe API server's:\n%+v", got, want)
 	}
