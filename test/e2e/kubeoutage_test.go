@@ -77,18 +77,22 @@ func TestKubeOutage(t *testing.T) {
 	if got := table(); !reflect.DeepEqual(got, want) || len(want.Rows) != 3 {
 		t.Errorf("table:\n%+v\nthe API server's:\n%+v", got, want)
 	}
-	documents := map[string][]byte{}
-	for _, uri := range []string{"/version", "/openapi/v2", "/openapi/v3"} {
-		documents[uri] = read(uri, "application/json")
-	}
 	cluster := kubectls(t, c, i)[0]
 	explain := func(cache string) string {
 		cluster.cache = cache // kubectl keeps discovery there
 		return cluster.run(false, "explain", "trees.spec", "--recursive")
 	}
-	explained := explain(t.TempDir())
-	if !strings.Contains(explained, "color\t<string>") {
-		t.Fatalf("explain says\n%s", explained)
+	var explained string
+	// The API server describes a new definition a little later than it serves it.
+	harness.Eventually(t, syncTime, "an explanation of trees", func() error {
+		if explained = explain(t.TempDir()); !strings.Contains(explained, "color\t<string>") {
+			return fmt.Errorf("explain says\n%s", explained)
+		}
+		return nil
+	})
+	documents := map[string][]byte{}
+	for _, uri := range []string{"/version", "/openapi/v2", "/openapi/v3"} {
+		documents[uri] = read(uri, "application/json")
 	}
 
 	c.Ctl(t, "stop", apiServer)
