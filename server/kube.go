@@ -18,6 +18,7 @@ func (s *Server) kubeRoutes(r chi.Router) {
 	api := kubeapi.New(kubeapi.Options{
 		Caches:    kubeCaches{s.Caches},
 		Upstream:  s.Upstream,
+		Documents: s.Documents,
 		Modes:     s.Modes,
 		Timeout:   s.RequestTimeout,
 		Admit:     s.admit,

@@ -3,9 +3,11 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -96,6 +98,24 @@ func TestPassthrough(t *testing.T) {
 	}
 	if _, err := nobody.CoordinationV1().Leases("").List(ctx, metav1.ListOptions{}); err == nil {
 		t.Error("nobody reads leases with informerd's rights")
+	}
+}
+
+// TestWarnings: what the API server warns of comes with tables, and with what is
+// passed on.
+func TestWarnings(t *testing.T) {
+	c := demoCluster(t)
+	i := passing(t, c, "reads")
+	token := "Bearer " + tokenOf(t, c, "warned", "cluster-admin")
+	for _, uri := range []string{"/api/v1/endpoints", "/api/v1/componentstatuses", "/api/v1/pods"} {
+		got := i.MustGet(t, uri, "Accept", acceptTable, "Authorization", token).Header.Values("Warning")
+		theirs, err := c.Raw(t.Context(), http.MethodGet, uri, acceptTable)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := theirs.Header.Values("Warning"); !slices.Equal(got, want) || len(want) == 0 && uri != "/api/v1/pods" {
+			t.Errorf("warnings of %s: %q, the API server's %q", uri, got, want)
+		}
 	}
 }
 
