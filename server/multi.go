@@ -233,8 +233,10 @@ func named(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// kindsTag changes with every resource.
-func kindsTag(r *http.Request, kinds []Resource) string {
+func kindsTag(r *http.Request, kinds []Resource) string { return etag(r, revisionsOf(kinds)) }
+
+// revisionsOf changes with every resource.
+func revisionsOf(kinds []Resource) string {
 	sum := fnv.New64a()
 	for _, k := range kinds {
 		status := k.Status()
@@ -243,7 +245,7 @@ func kindsTag(r *http.Request, kinds []Resource) string {
 			fmt.Fprintf(sum, "%s %d\n", store.Epoch(), store.Revision())
 		}
 	}
-	return etag(r, fmt.Sprintf("%x", sum.Sum64()))
+	return fmt.Sprintf("%x", sum.Sum64())
 }
 
 // resourcesOf finds the resources that the parameters name, each once, in the

@@ -69,7 +69,7 @@ func (q *query) clock() bool { return q.Filter != nil && q.Filter.Clock() }
 // anybody could predict, beside the others.
 func checkTogether(p params, watch bool) error {
 	if watch {
-		names := []string{"continue", "pretty", "count", "explain", "limit", "sort", "facets"}
+		names := []string{"continue", "pretty", "count", "explain", "limit", "sort"}
 		if p.Has("groupBy") || p.Has("agg") {
 			names = []string{"continue", "pretty", "count", "explain", "resourceVersion"}
 		}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -14,8 +13,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/informerd/informerd/test/e2e/harness"
 )
@@ -42,6 +39,7 @@ func (q question) url() string {
 const (
 	podsRoute   = "/v1/resources/pods/objects"
 	deployRoute = "/v1/resources/deployments.apps/objects"
+	queuesRoute = "/v1/resources/queues.messaging.example.com/objects"
 	kindsRoute  = "/v1/query"
 )
 
@@ -116,6 +114,11 @@ func selections() []question {
 		return n == "2" || n == "3"
 	}, "deployments.apps"),
 		filter(`object.spec.replicas >= 2 && object.spec.replicas <= 3`), fields("spec.replicas in (2,3)"), filter(`object.spec.replicas in [2, 3]`))...)
+	all = append(all, asked(queuesRoute, where(func(o harness.Object) bool { return str(o, "spec", "engine") == "kafka" }, "queues.messaging.example.com"),
+		fields("spec.engine=kafka"), labelled("engine=kafka"), []string{"index", "spec.engine:kafka"}, filter(`object.spec.engine == "kafka"`))...)
+	all = append(all, asked(deployRoute, where(func(o harness.Object) bool { return o.Labels()["app.kubernetes.io/part-of"] == "payments" }, "deployments.apps"),
+		fields("metadata.labels['app.kubernetes.io/part-of']=payments"), []string{"index", "label:app.kubernetes.io/part-of=payments"},
+		filter(`object.metadata.labels["app.kubernetes.io/part-of"] == "payments"`))...)
 	all = append(all, asked(podsRoute, where(everything, "pods"),
 		nil, filter(`age(object) >= duration("0s")`), filter(`timestamp(object.metadata.creationTimestamp) <= now`),
 		[]string{"output", "json", "pretty", "true"}, []string{"view", "metadata"})...)
@@ -171,6 +174,9 @@ func shapes() []question {
 		{podsRoute, []string{"groupBy", "metadata.namespace", "agg", "sum(spec.containers[*].resources.requests.cpu)"}, groups(by(path("metadata.namespace")), cpu, "pods"), false},
 		{podsRoute, []string{"groupBy", "spec.nodeName", "agg", "sum(spec.containers[*].resources.requests.memory)"}, groups(by(path("spec.nodeName")), memory, "pods"), false},
 		{deployRoute, []string{"agg", "sum(spec.replicas)"}, groups(func(harness.Object) []string { return []string{""} }, replicas, "deployments.apps"), false},
+		{podsRoute, []string{"facets", "status.phase,spec.containers[*].image"}, facets("pods", "status.phase", "spec.containers[*].image"), false},
+		{podsRoute, []string{"facets", "spec.nodeName", "limit", "2", "sort", "metadata.name"}, facets("pods", "spec.nodeName"), false},
+		{kindsRoute, []string{"facets", "kind,metadata.namespace", "limit", "1"}, facets("", "kind", "metadata.namespace"), false},
 		{kindsRoute, []string{"groupBy", "kind"}, groups(by(path("kind")), one), false},
 		{kindsRoute, []string{"groupBy", "apiVersion,kind", "resources", "*.apps"}, groups(by(path("apiVersion"), path("kind")), one, "deployments.apps", "daemonsets.apps", "statefulsets.apps", "replicasets.apps", "controllerrevisions.apps"), false},
 	}
@@ -253,7 +259,8 @@ func answered(i *harness.Informerd, url string) ([]string, error) {
 				State            string
 			}
 		}
-		Items []harness.Object
+		Facets []facet
+		Items  []harness.Object
 	}
 	if err := i.Read(url, &answer); err != nil {
 		return nil, err
@@ -262,6 +269,9 @@ func answered(i *harness.Informerd, url string) ([]string, error) {
 		if !r.Answered && r.State != "unwatched" {
 			return nil, fmt.Errorf("%s is not answered: %s", r.Resource, r.Reason)
 		}
+	}
+	if len(answer.Facets) > 0 {
+		return facetLines(answer.Facets), nil
 	}
 	lines := []string{}
 	for _, item := range answer.Items {
@@ -272,6 +282,24 @@ func answered(i *harness.Informerd, url string) ([]string, error) {
 		}
 	}
 	return lines, nil
+}
+
+// facet is one of an answer.
+type facet struct {
+	Path   string
+	Values []struct {
+		Value   any
+		Objects int
+	}
+}
+
+func facetLines(all []facet) (lines []string) {
+	for _, f := range all {
+		for _, v := range f.Values {
+			lines = append(lines, fmt.Sprintf("%s|%s = %d", f.Path, strings.ReplaceAll(fmt.Sprint(v.Value), "<nil>", "null"), v.Objects))
+		}
+	}
+	return lines
 }
 
 var columnOrder = []string{"metadata.namespace", "apiVersion", "kind", "status.phase", "spec.nodeName", "spec.containers[*].image"}
@@ -413,92 +441,4 @@ func TestDocumentedQueries(t *testing.T) {
 		q.ordered = slices.Contains(q.form, "sort") && !slices.Contains(q.form, "groupBy")
 		q.check(t, i, told)
 	}
-}
-
-// TestQueriesWatched follows selections while objects come, change and go.
-func TestQueriesWatched(t *testing.T) {
-	c := demoCluster(t)
-	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
-	i.WaitLive(t, syncTime)
-	createNamespace(t, c, "watched")
-	told := newTruth(t, c, i)
-	const route = "/v1/resources/configmaps/objects"
-	even := func(o harness.Object) bool { return str(o, "data", "parity") == "even" }
-	inside := func(o harness.Object) bool { return o.Namespace() == "watched" }
-	long := func(o harness.Object) bool { return len(str(o, "data", "text")) > 3 }
-	questions := append(
-		asked(route, where(func(o harness.Object) bool { return inside(o) && even(o) }, "configmaps"),
-			filter(`object.?data.parity.orValue("") == "even"`, "namespace", "watched"),
-			fields("data.parity=even,metadata.namespace=watched"),
-			labelled("parity=even", "namespace", "watched"),
-			filter(`object.metadata.?labels.parity.orValue("") == "even"`, "fieldSelector", "metadata.namespace=watched")),
-		asked(route, where(func(o harness.Object) bool { return inside(o) && long(o) }, "configmaps"),
-			filter(`object.metadata.namespace == "watched" && has(object.data) && object.data.?text.orValue("").size() > 3`))...)
-	var followers []*harness.Follower
-	for _, q := range questions {
-		f := harness.Follow(t, i, q.url())
-		f.Wait(t)
-		followers = append(followers, f)
-	}
-	churnConfigMaps(t, c, "watched")
-	for n, f := range followers {
-		q := questions[n]
-		f.CheckEqual(t, func() (map[string]harness.Object, error) { return told.keyed(q) })
-		if len(f.Changes()) == 0 {
-			t.Errorf("%s saw no change", q.url())
-		}
-	}
-}
-
-// keyed are the objects that q finds, as the API server has them.
-func (t *truth) keyed(q question) (map[string]harness.Object, error) {
-	t.anew()
-	names, err := q.want(t)
-	if err != nil {
-		return nil, err
-	}
-	all, err := t.of("configmaps")
-	found := map[string]harness.Object{}
-	for _, o := range all {
-		if slices.Contains(names, name(o)) {
-			found[o.Key()] = harness.Kept(o)
-		}
-	}
-	return found, err
-}
-
-// churnConfigMaps creates, changes and deletes so that objects enter and leave
-// every selection.
-func churnConfigMaps(tb testing.TB, c *harness.Cluster, namespace string) {
-	tb.Helper()
-	client := c.Dynamic.Resource(configMaps).Namespace(namespace)
-	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
-	defer cancel()
-	object := func(n, round int) *unstructured.Unstructured {
-		parity := []string{"even", "odd"}[(n+round)%2]
-		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap",
-			"metadata": map[string]any{"name": fmt.Sprintf("churned-%02d", n), "labels": map[string]any{"parity": parity}},
-			"data":     map[string]any{"parity": parity, "text": strings.Repeat("x", (n*7+round*3)%9)},
-		}}
-	}
-	for round := range 4 {
-		for n := range 12 {
-			var err error
-			switch {
-			case round == 0:
-				_, err = client.Create(ctx, object(n, round), metav1.CreateOptions{})
-			case round == 3 && n%3 == 0:
-				err = client.Delete(ctx, fmt.Sprintf("churned-%02d", n), metav1.DeleteOptions{})
-			default:
-				_, err = client.Update(ctx, object(n, round), metav1.UpdateOptions{})
-			}
-			if err != nil {
-				tb.Fatal(err)
-			}
-		}
-	}
-	tb.Cleanup(func() {
-		_ = client.DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "parity"})
-	})
 }
