@@ -70,7 +70,8 @@ func (g *Graph) Walk(ctx context.Context, q Query) (*Answer, error) {
 	if q.Limit <= 0 {
 		q.Limit = DefaultLimit
 	}
-	w := &walk{state: g.state, rules: g.rules, ctx: ctx, query: &q, root: root, depths: map[nodeID]int{}, seen: map[walked]bool{}}
+	w := &walk{state: g.state, rules: g.rules, ctx: ctx, query: &q, root: root, depths: map[nodeID]int{}, seen: map[walked]bool{},
+		reaches: map[string][]reach{}, crowds: map[nodeID]bool{}}
 	if err := w.run(); err != nil {
 		return nil, err
 	}
