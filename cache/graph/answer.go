@@ -54,6 +54,8 @@ const DefaultLimit = 500
 // Walk answers q. It returns cache.ErrNotFound for an object that neither is
 // there nor is named by another, and for a resource that is unknown.
 func (g *Graph) Walk(ctx context.Context, q Query) (*Answer, error) {
+	g.asking.RLock()
+	defer g.asking.RUnlock()
 	if err := g.updater.Update(ctx); err != nil {
 		return nil, err
 	}

@@ -49,6 +49,8 @@ type DanglingAnswer struct {
 // selector that selects nothing. References marked optional, those of Events,
 // and selectors that are empty are no faults and left out.
 func (g *Graph) Dangling(ctx context.Context, q DanglingQuery) (*DanglingAnswer, error) {
+	g.asking.RLock()
+	defer g.asking.RUnlock()
 	if err := g.updater.Update(ctx); err != nil {
 		return nil, err
 	}

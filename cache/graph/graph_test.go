@@ -497,6 +497,50 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
+// TestDeclareWhileAsked: every answer is whole, by the references of before or of
+// after.
+func TestDeclareWhileAsked(t *testing.T) {
+	w := shop(t)
+	w.put("widgets.example.com", "shop/w", `{"spec":{"color":"web"}}`)
+	paints := []Rule{{Edge: "paints", From: "widgets.example.com", Path: "spec.color", To: "configmaps"}}
+	var asking sync.WaitGroup
+	done := make(chan struct{})
+	for range 4 {
+		asking.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				a, err := w.graph.Walk(t.Context(), query("configmaps", "shop/web"))
+				if err != nil || len(a.Edges) != 3 && len(a.Edges) != 4 {
+					t.Errorf("Walk() = %v, %v", a.text(), err)
+					return
+				}
+			}
+		})
+	}
+	for i := range 50 {
+		rules := paints
+		if i%2 == 1 {
+			rules = nil
+		}
+		if err := w.graph.Declare(rules); err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Contains(w.graph.Edges(), "paints"); got != (i%2 == 0) {
+			t.Errorf("Edges() has paints: %v", got)
+		}
+	}
+	close(done)
+	asking.Wait()
+	w.graph.Close()
+	if s := w.resource("pods").store.Stats().Subscribers; s != 0 {
+		t.Errorf("%d subscribers after Close", s)
+	}
+}
+
 func TestDangling(t *testing.T) {
 	w := shop(t)
 	w.put("ingresses.networking.k8s.io", "shop/old", `{"spec":{"rules":[{"http":{"paths":[{"backend":{"service":{"name":"blog"}}}]}}]}}`)
