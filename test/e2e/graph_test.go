@@ -68,18 +68,9 @@ func TestGraph(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			var got struct {
-				Items []struct {
-					From, To       graphNode
-					Edge, Selector string
-				}
-			}
-			if err := i.Read("/v1/graph/dangling", &got); err != nil {
+			items, err := readDangling(i, "/v1/graph/dangling")
+			if err != nil {
 				return err
-			}
-			var items []string
-			for _, d := range got.Items {
-				items = append(items, strings.TrimSpace(d.From.ID+" "+d.Edge+" "+d.To.ID))
 			}
 			for _, known := range []string{ // the demo cluster's faults
 				"services/shop/checkout-canary selects", "ingresses.networking.k8s.io/shop/old-blog routes services/shop/blog",
@@ -122,6 +113,21 @@ func (g *graph) edges() (all []string) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all) // several places of an object may name the same
+}
+
+// readDangling reads what dangles: "from edge to", or "from edge" of a selector.
+func readDangling(i *harness.Informerd, url string) (items []string, err error) {
+	var got struct {
+		Items []struct {
+			From, To       graphNode
+			Edge, Selector string
+		}
+	}
+	err = i.Read(url, &got)
+	for _, d := range got.Items {
+		items = append(items, strings.TrimSpace(d.From.ID+" "+d.Edge+" "+d.To.ID))
+	}
+	return items, err
 }
 
 // checkNodes compares which nodes are there, and who they are.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -183,7 +184,7 @@ func shapes() []question {
 }
 
 // documented are the expectations of the questions in docs/query.md.
-func documented() map[string]func(*truth) ([]string, error) {
+func documented(c *harness.Cluster, i *harness.Informerd) map[string]func(*truth) ([]string, error) {
 	within := func(d time.Duration, stamp string) bool {
 		at, err := time.Parse(time.RFC3339, stamp)
 		return err == nil && time.Since(at) < d
@@ -197,12 +198,20 @@ func documented() map[string]func(*truth) ([]string, error) {
 		}
 		panic(fmt.Sprint("no question ", form))
 	}
-	ownedBy := func(o harness.Object) bool {
-		return slices.ContainsFunc(each(o, "metadata", "ownerReferences"), func(r any) bool { return str(r, "kind") == "ReplicaSet" })
+	related := func(lines func(*relations) []string) func(*truth) ([]string, error) {
+		return func(*truth) ([]string, error) {
+			r, err := relationsOf(c, i)
+			if err != nil {
+				return nil, err
+			}
+			return lines(r), nil
+		}
 	}
-	usesSecret := func(o harness.Object) bool {
-		data, _ := json.Marshal(o["spec"])
-		return o.Namespace() == "team-a" && strings.Contains(string(data), `"ftp-credentials"`)
+	around := func(root, direction, edge string) func(*truth) ([]string, error) {
+		return related(func(r *relations) []string {
+			maps.DeleteFunc(r.edges, func(e string, _ bool) bool { return !strings.Contains(e, " "+edge) })
+			return r.walk(root, 3, direction)
+		})
 	}
 	asRoot := func(o harness.Object) bool {
 		return slices.ContainsFunc(containers(o), func(c any) bool {
@@ -228,7 +237,15 @@ func documented() map[string]func(*truth) ([]string, error) {
 		"Which pods run images of this registry path?":                          same(selection, "filter", `object.spec.containers.exists(c, c.image.startsWith("`+shopImages+`"))`),
 		"What belongs to this team, in any kind, custom resources included?":    same(manyKinds(), "labelSelector", "app.kubernetes.io/part-of=shop"),
 		"What is in this namespace, in any kind?":                               where(func(o harness.Object) bool { return o.Namespace() == "shop" }),
-		"What do ReplicaSets own?":                                              where(ownedBy),
+		"What becomes, from now on, of what belongs to this team, in any kind?": same(manyKinds(), "labelSelector", "app.kubernetes.io/part-of=shop"),
+		"What owns this pod?": around("pods/data/kafka-0", "in", "owns "),
+		"What does this Deployment own, and what do those own?": around("deployments.apps/shop/frontend", "out", "owns "),
+		"What uses this ConfigMap?":                             around("configmaps/shop/shop-config", "in", ""),
+		"What uses this Secret?":                                around("secrets/shop/shop-credentials", "in", ""),
+		"What uses this PersistentVolumeClaim?":                 around("persistentvolumeclaims/data/data-kafka-0", "in", ""),
+		"Where is this word, in any kind, and how often in which kind and namespace?": related(func(r *relations) []string {
+			return foundLines(found(r.objects, "checkout"))
+		}),
 		"Which pods request more than 1Gi of memory over all their containers?": same(selection, "filter", `object.spec.containers.map(c, quantity(c.?resources.?requests.?memory.orValue("0")).asApproximateFloat()).sum() > quantity("1Gi").asApproximateFloat()`),
 		"How many pods run each image in each namespace?":                       same(shape, "groupBy", "metadata.namespace,spec.containers[*].image"),
 		"Which Deployments have unavailable replicas?":                          same(selection, "filter", `object.?status.unavailableReplicas.orValue(0) > 0`),
@@ -236,8 +253,11 @@ func documented() map[string]func(*truth) ([]string, error) {
 			stamp := str(o, "metadata", "deletionTimestamp")
 			return stamp != "" && !within(time.Hour, stamp)
 		}),
-		"Which pods use this Secret?":                 where(usesSecret, "pods"),
-		"Which Services have no endpoint?":            where(func(o harness.Object) bool { return len(each(o, "endpoints")) == 0 }, "endpointslices.discovery.k8s.io"),
+		"Which Services select nothing?": related(func(r *relations) []string {
+			return slices.DeleteFunc(r.dangling(), func(line string) bool {
+				return !strings.Contains(line, "services/") || !strings.Contains(strings.Fields(line)[0], "/shop/")
+			})
+		}),
 		"Which ten namespaces request the most CPU?":  same(shape, "groupBy", "metadata.namespace", "agg", "sum(spec.containers[*].resources.requests.cpu)"),
 		"How many objects of each kind are there?":    groups(by(path("apiVersion"), path("kind")), one),
 		"Which pods restarted most?":                  ordered(10, func(a, b harness.Object) int { return restarts(b) - restarts(a) }, everything, "pods"),
@@ -248,8 +268,60 @@ func documented() map[string]func(*truth) ([]string, error) {
 	}
 }
 
-// answered reads an answer as lines: names of objects, or groups.
+// foundLines say what a search finds: how many, of which kinds, and where.
+func foundLines(ids []string) []string {
+	counts := map[string]int{"total": len(ids)}
+	for _, id := range ids {
+		parts := strings.Split(id, "/")
+		counts["kind "+parts[0]]++
+		if parts[1] != "-" {
+			counts["namespace "+parts[1]]++
+		}
+	}
+	var lines []string
+	for what, n := range counts {
+		lines = append(lines, fmt.Sprintf("%s = %d", what, n))
+	}
+	return lines
+}
+
+// answered reads an answer as lines: names of objects, groups, facets, edges.
 func answered(i *harness.Informerd, url string) ([]string, error) {
+	switch {
+	case strings.HasPrefix(url, "/v1/graph/dangling"):
+		return readDangling(i, url)
+	case strings.HasPrefix(url, "/v1/graph/"):
+		var g graph
+		err := i.Read(url, &g)
+		return g.edges(), err
+	case strings.HasPrefix(url, "/v1/search"):
+		return readFound(i, url)
+	}
+	return listed(i, url)
+}
+
+func readFound(i *harness.Informerd, url string) ([]string, error) {
+	type values []struct {
+		Value   string
+		Objects int
+	}
+	var answer struct {
+		Total  int
+		Facets struct{ Kind, Namespace values }
+	}
+	if err := i.Read(url, &answer); err != nil {
+		return nil, err
+	}
+	lines := []string{fmt.Sprintf("total = %d", answer.Total)}
+	for what, all := range map[string]values{"kind": answer.Facets.Kind, "namespace": answer.Facets.Namespace} {
+		for _, v := range all {
+			lines = append(lines, fmt.Sprintf("%s %s = %d", what, v.Value, v.Objects))
+		}
+	}
+	return lines, nil
+}
+
+func listed(i *harness.Informerd, url string) ([]string, error) {
 	var answer struct {
 		Kind     string
 		Metadata struct {
@@ -407,7 +479,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-var documentedQuestion = regexp.MustCompile(`(?m)^# (.+\?|.+)\ncurl -sG "\$INFORMERD([^"]+)"(.*)$`)
+var documentedQuestion = regexp.MustCompile(`(?m)^# (.+\?|.+)\ncurl -sN?G "\$INFORMERD([^"]+)"(.*)$`)
 var documentedParameter = regexp.MustCompile(`--data-urlencode '([^'=]+)=([^']*)'`)
 
 // TestDocumentedQueries asks what docs/query.md shows.
@@ -424,7 +496,7 @@ func TestDocumentedQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wanted := documented()
+	wanted := documented(c, i)
 	found := documentedQuestion.FindAllStringSubmatch(string(doc), -1)
 	if len(found) != len(wanted) {
 		t.Errorf("docs/query.md shows %d questions, %d are expected", len(found), len(wanted))
@@ -439,6 +511,13 @@ func TestDocumentedQueries(t *testing.T) {
 			continue
 		}
 		q.ordered = slices.Contains(q.form, "sort") && !slices.Contains(q.form, "groupBy")
+		if q.parameter("watch") == "true" {
+			q.form = slices.DeleteFunc(q.form, func(s string) bool { return s == "watch" || s == "true" })
+			f := harness.Follow(t, i, q.url())
+			f.Wait(t)
+			harness.Eventually(t, time.Minute, m[1], func() error { told.anew(); return q.sameAs(f, told) })
+			continue
+		}
 		q.check(t, i, told)
 	}
 }
