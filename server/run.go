@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/kubeapi"
 )
 
 const (
@@ -37,6 +38,8 @@ type Server struct {
 	watches    semaphore
 	pager      *cache.Pager[[]kindState] // of lists over many resources
 	relations  *relations
+	kube       *kubeapi.API
+	schemas    kindSchemas
 
 	// stopping ends when the event streams must.
 	stopping context.Context
@@ -72,6 +75,8 @@ func New(opts Options) (*Server, error) {
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.registry, s.metrics = newRegistry(s)
+	s.kube = s.newKube()
+	s.schemas.api = s.kube
 	s.handler = s.routes()
 	return s, nil
 }
