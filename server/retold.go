@@ -47,7 +47,7 @@ func (t *retold) compute(ctx context.Context, kinds []Resource) ([]byte, error) 
 	if at == t.at {
 		return nil, nil
 	}
-	a, err := askKinds(ctx, kinds, t.query.Query)
+	a, err := askKinds(ctx, kinds, t.query.Query, false)
 	if err != nil {
 		return nil, err
 	}

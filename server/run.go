@@ -36,7 +36,7 @@ type Server struct {
 	metrics    *httpMetrics
 	requests   semaphore
 	watches    semaphore
-	pager      *cache.Pager[[]kindState] // of lists over many resources
+	pager      *cache.Pager[*kindsAnswer] // of lists over many resources
 	relations  *relations
 	kube       *kubeapi.API
 	schemas    kindSchemas
@@ -62,7 +62,7 @@ func New(opts Options) (*Server, error) {
 		parameters: map[string][]string{},
 		requests:   make(semaphore, opts.MaxConcurrent),
 		watches:    make(semaphore, opts.MaxWatches),
-		pager:      cache.NewPager[[]kindState]("query", rand.Text(), cache.StoreOptions{}),
+		pager:      cache.NewPager[*kindsAnswer]("query", rand.Text(), cache.StoreOptions{}),
 	}
 	if s.relations, err = newRelations(opts); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type stream struct {
 type sse struct {
 	name, id string
 	data     struct {
-		Type            string
+		Type, Resource  string
 		ResourceVersion string
 		State, Reason   string
 		Object          struct {

@@ -263,8 +263,10 @@ func (r *relations) relate(resource string, o harness.Object) {
 		if clusterScope {
 			namespace = ""
 		}
-		parent := ref.path[:strings.LastIndex(ref.path, ".")]
-		field := ref.path[len(parent)+1:]
+		parent, field := "", ref.path
+		if dot := strings.LastIndex(ref.path, "."); dot >= 0 {
+			parent, field = ref.path[:dot], ref.path[dot+1:]
+		}
 		for _, p := range at(o, parent) {
 			for _, name := range at(p, field) {
 				edge := self + " " + ref.edge + " " + id(to, namespace, name.(string))

@@ -521,3 +521,65 @@ func TestDocumentedQueries(t *testing.T) {
 		q.check(t, i, told)
 	}
 }
+
+// TestQueryTables: rows of several kinds in one table are those that the API
+// server prints of each.
+func TestQueryTables(t *testing.T) {
+	c := demoCluster(t)
+	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
+	i.WaitLive(t, syncTime, "pods", "deployments.apps", "queues.messaging.example.com")
+	uris := map[string]string{
+		"pods": "/api/v1/namespaces/shop/pods", "deployments.apps": "/apis/apps/v1/namespaces/shop/deployments",
+		"queues.messaging.example.com": "/apis/messaging.example.com/v1/namespaces/shop/queues",
+	}
+	type row struct {
+		Resource string
+		Cells    []any
+		Object   harness.Object
+	}
+	line := func(resource string, r row) string {
+		return fmt.Sprint(resource, " ", r.Object.Name(), " ", r.Cells[:len(r.Cells)-1]) // the last is the age
+	}
+	harness.Eventually(t, time.Minute, "the rows to equal the API server's", func() error {
+		var want, got []string
+		for resource, uri := range uris {
+			code, body := c.Raw(t, "GET", uri, "application/json;as=Table;v=v1;g=meta.k8s.io")
+			var printed struct {
+				ColumnDefinitions []struct{ Priority int }
+				Rows              []row
+			}
+			if err := json.Unmarshal(body, &printed); err != nil || code != 200 {
+				return fmt.Errorf("%s: %d, %v", uri, code, err)
+			}
+			for _, r := range printed.Rows {
+				for len(r.Cells) > 0 && printed.ColumnDefinitions[len(r.Cells)-1].Priority > 0 {
+					r.Cells = r.Cells[:len(r.Cells)-1]
+				}
+				want = append(want, line(resource, r))
+			}
+		}
+		var table struct {
+			Columns []struct {
+				Resource string
+				Columns  []struct{ Priority int }
+			}
+			Items []row
+		}
+		body := i.MustGet(t, "/v1/query?view=table&namespace=shop&sort=metadata.name&resources="+strings.Join(slices.Sorted(maps.Keys(uris)), ",")).Body
+		if err := json.Unmarshal(body, &table); err != nil {
+			return err
+		}
+		for _, r := range table.Items {
+			for _, columns := range table.Columns {
+				for columns.Resource == r.Resource && columns.Columns[len(r.Cells)-1].Priority > 0 {
+					r.Cells = r.Cells[:len(r.Cells)-1]
+				}
+			}
+			got = append(got, line(r.Resource, r))
+		}
+		if !slices.IsSortedFunc(table.Items, func(a, b row) int { return strings.Compare(a.Object.Name(), b.Object.Name()) }) {
+			return fmt.Errorf("the rows are not sorted")
+		}
+		return same(got, want)
+	})
+}
