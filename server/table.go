@@ -68,6 +68,7 @@ func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, 
 // tableWriter writes text for people: for each resource its columns and rows, as
 // kubectl get does.
 type tableWriter struct {
+	scratch
 	columns map[[2]string]tableColumns // by cluster and resource
 	order   [][2]string
 	rows    map[[2]string][]string // lines, cells separated by tabs
@@ -83,7 +84,11 @@ func (w *tableWriter) head(dst []byte, l *listing) ([]byte, error) {
 	return dst, nil
 }
 
-func (w *tableWriter) item(dst []byte, _ int, item []byte) ([]byte, error) {
+func (w *tableWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
+	item, err := w.read(l, i)
+	if err != nil {
+		return dst, err
+	}
 	var row tableRow
 	decoder := json.NewDecoder(bytes.NewReader(item))
 	decoder.UseNumber()
@@ -176,8 +181,8 @@ func (w *columnWriter) head(dst []byte, l *listing) ([]byte, error) {
 	return dst, err
 }
 
-func (w *columnWriter) item(dst []byte, i int, item []byte) ([]byte, error) {
-	_, err := w.csvWriter.item(nil, i, item)
+func (w *columnWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
+	_, err := w.csvWriter.item(nil, l, i)
 	w.lines = append(w.lines, w.tabbed(func(cell string) string {
 		if cell == "" {
 			return "<none>"

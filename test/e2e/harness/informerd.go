@@ -356,6 +356,8 @@ type Resource struct {
 	Counts          struct {
 		Events    uint64 `json:"events"`
 		Relists   uint64 `json:"relists"`
+		Compared  uint64 `json:"compared"`
+		Fetched   uint64 `json:"fetched"`
 		Expired   uint64 `json:"expired"`
 		Restarts  uint64 `json:"restarts"`
 		Undecoded uint64 `json:"undecoded"`
