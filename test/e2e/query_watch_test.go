@@ -94,7 +94,7 @@ func TestQueriesWatched(t *testing.T) {
 	// Each question is compared with lists made after the churn, all with the
 	// same lists; what differs yet is compared with the next.
 	followers := open
-	err := harness.Poll(time.Minute, func() error {
+	err := harness.Poll(3*time.Minute, func() error {
 		told.anew()
 		var differ error
 		left := map[int]*harness.Follower{}
@@ -197,7 +197,6 @@ func (q question) shown(o harness.Object) harness.Object {
 type queryChurn struct {
 	testing.TB
 	cluster *harness.Cluster
-	ctx     context.Context
 	made    []madeObject
 }
 
@@ -208,10 +207,8 @@ type madeObject struct {
 
 // newQueryChurn deletes all that it made at the end of the test.
 func newQueryChurn(tb testing.TB, c *harness.Cluster) *queryChurn {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	q := &queryChurn{TB: tb, cluster: c, ctx: ctx}
+	q := &queryChurn{TB: tb, cluster: c}
 	tb.Cleanup(func() {
-		defer cancel()
 		for _, m := range q.made {
 			q.patch(m, `{"metadata":{"finalizers":null}}`)
 			q.delete(m)
@@ -229,6 +226,12 @@ var (
 	}
 )
 
+// patiently is the context of one request; those at the end of a test outlive
+// its own.
+func patiently() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), time.Minute)
+}
+
 func (q *queryChurn) create(gvr schema.GroupVersionResource, namespace, name, text string) madeObject {
 	q.Helper()
 	var o map[string]any
@@ -239,7 +242,9 @@ func (q *queryChurn) create(gvr schema.GroupVersionResource, namespace, name, te
 	u := &unstructured.Unstructured{Object: o}
 	u.SetGroupVersionKind(gvr.GroupVersion().WithKind(churnedKinds[gvr]))
 	u.SetName(m.name)
-	if _, err := q.cluster.Dynamic.Resource(gvr).Namespace(namespace).Create(q.ctx, u, metav1.CreateOptions{}); err != nil {
+	ctx, cancel := patiently()
+	defer cancel()
+	if _, err := q.cluster.Dynamic.Resource(gvr).Namespace(namespace).Create(ctx, u, metav1.CreateOptions{}); err != nil {
 		q.Fatal(err)
 	}
 	q.made = append(q.made, m)
@@ -252,8 +257,10 @@ func (q *queryChurn) patch(m madeObject, text string, subresource ...string) {
 	if m.gvr == churnedQueues { // custom resources have no merge keys
 		kind = types.MergePatchType
 	}
+	ctx, cancel := patiently()
+	defer cancel()
 	_, err := q.cluster.Dynamic.Resource(m.gvr).Namespace(m.namespace).
-		Patch(q.ctx, m.name, kind, []byte(text), metav1.PatchOptions{}, subresource...)
+		Patch(ctx, m.name, kind, []byte(text), metav1.PatchOptions{}, subresource...)
 	if err != nil && !apierrors.IsNotFound(err) {
 		q.Errorf("patch %v with %s: %v", m, text, err)
 	}
@@ -261,8 +268,10 @@ func (q *queryChurn) patch(m madeObject, text string, subresource ...string) {
 
 func (q *queryChurn) delete(m madeObject) {
 	q.Helper()
+	ctx, cancel := patiently()
+	defer cancel()
 	now := int64(0)
-	err := q.cluster.Dynamic.Resource(m.gvr).Namespace(m.namespace).Delete(q.ctx, m.name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	err := q.cluster.Dynamic.Resource(m.gvr).Namespace(m.namespace).Delete(ctx, m.name, metav1.DeleteOptions{GracePeriodSeconds: &now})
 	if err != nil && !apierrors.IsNotFound(err) {
 		q.Errorf("delete %v: %v", m, err)
 	}
