@@ -124,8 +124,12 @@ func (s *Search) Find(ctx context.Context, q Query) (*Answer, error) {
 			return nil, err
 		}
 	}
+	faults, err := m.within(ctx, q.Within)
+	if err != nil {
+		return nil, err
+	}
 	a := m.answer(&q)
-	a.Unanswered = s.unanswered()
+	a.Unanswered, a.Faults = s.unanswered(), faults
 	return a, nil
 }
 
