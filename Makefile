@@ -31,7 +31,7 @@ LISTEN  ?= 127.0.0.1:8080
 devcluster_key := $(shell find cmd/devcluster -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-16)
 devcluster_bin := .cache/devcluster-$(devcluster_key)
 
-.PHONY: build run test bench check unit e2e devcluster race web web-deps web-test web-e2e chromium clean help
+.PHONY: build run test bench check unit e2e devcluster race web web-deps e2e-deps web-test web-e2e chromium clean help
 
 build: ## bin/informerd
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/informerd ./cmd/informerd
@@ -66,18 +66,21 @@ unit:
 	go test -run '^TestAllocations' -bench . -benchtime 1x ./cache/... ./discovery/... ./persist/... ./server/...
 	cd cmd/devcluster && go test -race ./internal/...
 
-e2e: devcluster race
+e2e: devcluster race e2e-deps
 	go test -count=1 -timeout 20m ./test/e2e/...
 
 # What npm installed is good as long as the lock file says the same.
 web_deps := web/ui/node_modules/.package-lock.json
+e2e_deps := test/e2e/node/node_modules/.package-lock.json
 
-$(web_deps): web/ui/package.json web/ui/package-lock.json web/ui/.npmrc
-	@command -v npm >/dev/null || { echo 'the page needs Node.js 20 or later with npm' >&2; exit 1; }
-	cd web/ui && { npm ci --no-audit --no-fund || { sleep 5; npm ci --no-audit --no-fund; }; }
+$(web_deps) $(e2e_deps): %/node_modules/.package-lock.json: %/package.json %/package-lock.json %/.npmrc
+	@command -v npm >/dev/null || { echo '$* needs Node.js 20 or later with npm' >&2; exit 1; }
+	cd $* && { npm ci --no-audit --no-fund || { sleep 5; npm ci --no-audit --no-fund; }; }
 	@touch $@
 
 web-deps: $(web_deps)
+
+e2e-deps: $(e2e_deps) ## the JavaScript client that an e2e test runs
 
 web: web-deps ## web/dist
 	cd web/ui && npm run --silent build

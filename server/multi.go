@@ -114,7 +114,10 @@ func (s *Server) answerKinds(w http.ResponseWriter, r *http.Request, q *query, a
 	if part.Continue != "" {
 		w.Header().Del("ETag")
 	}
-	l := s.kindsList(r.Context(), part, q.view)
+	l, err := s.kindsList(r.Context(), part, q.view)
+	if err != nil {
+		return err
+	}
 	l.Facets = facets
 	return writeList(w, r, l, q.view)
 }
@@ -125,7 +128,11 @@ func (s *Server) nextKinds(w http.ResponseWriter, r *http.Request, q *query) err
 		return err
 	}
 	setKinds(w.Header(), part.About.states)
-	return writeList(w, r, s.kindsList(r.Context(), part, q.view), q.view)
+	l, err := s.kindsList(r.Context(), part, q.view)
+	if err != nil {
+		return err
+	}
+	return writeList(w, r, l, q.view)
 }
 
 // kindsToken stands for the question in continue tokens.
@@ -138,7 +145,7 @@ func (s *Server) kindsToken(r *http.Request, q *query) string {
 	return token
 }
 
-func (s *Server) kindsList(ctx context.Context, part *cache.Part[*kindsAnswer], v view) *listing {
+func (s *Server) kindsList(ctx context.Context, part *cache.Part[*kindsAnswer], v view) (*listing, error) {
 	a, enc := part.About, &encoder{view: v}
 	l := &listing{
 		Kind: "List", APIVersion: "v1",
@@ -154,12 +161,14 @@ func (s *Server) kindsList(ctx context.Context, part *cache.Part[*kindsAnswer], 
 		},
 	}
 	if v.table {
-		s.rows(ctx, l, part.Objects, a.of)
+		if err := s.rows(ctx, l, part.Objects, a.of); err != nil {
+			return nil, err
+		}
 	}
 	if !v.uncounted {
 		l.Metadata.Remaining = part.Remaining
 	}
-	return l
+	return l, nil
 }
 
 // kindsAnswer is what several resources hold of what was asked.

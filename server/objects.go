@@ -90,7 +90,9 @@ func (s *Server) writePage(w http.ResponseWriter, r *http.Request, res *readable
 	l := objectList(res.status.Spec, page, q.view)
 	l.Facets = facets
 	if q.table {
-		s.rows(r.Context(), l, page.Objects, func(*cache.Object) Resource { return res.Resource })
+		if err := s.rows(r.Context(), l, page.Objects, func(*cache.Object) Resource { return res.Resource }); err != nil {
+			return err
+		}
 	}
 	return writeList(w, r, l, q.view)
 }

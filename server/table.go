@@ -32,7 +32,7 @@ type tableRow struct {
 
 // rows makes of l, a list of objects, one of their rows. of tells which resource
 // each object is of.
-func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, of func(*cache.Object) Resource) {
+func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, of func(*cache.Object) Resource) error {
 	byResource := map[Resource][]*cache.Object{}
 	var order []Resource
 	for _, o := range objects {
@@ -45,7 +45,10 @@ func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, 
 	cells := make(map[*cache.Object][]any, len(objects))
 	l.Columns = []tableColumns{}
 	for _, r := range order {
-		printed := s.kube.Print(ctx, r, byResource[r])
+		printed, err := s.kube.Print(ctx, r, byResource[r])
+		if err != nil {
+			return err
+		}
 		spec := r.Spec()
 		l.Columns = append(l.Columns, tableColumns{spec.Cluster, spec.Name(), spec.Namespaced, printed.Columns})
 		for i, o := range byResource[r] {
@@ -63,6 +66,7 @@ func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, 
 		row, err := marshal(tableRow{spec.Cluster, spec.Name(), cells[objects[i]], object}, false)
 		return append(dst, row...), err
 	}
+	return nil
 }
 
 // tableWriter writes text for people: for each resource its columns and rows, as

@@ -18,17 +18,22 @@ type Printed struct {
 
 // Print prints objects of a resource, as in the tables of this API: with rows
 // that the API server made, and names and ages alone while it is away.
-func (a *API) Print(ctx context.Context, res Resource, objs []*cache.Object) Printed {
+func (a *API) Print(ctx context.Context, res Resource, objs []*cache.Object) (Printed, error) {
 	t := &target{request: &request{cluster: res.Spec().Cluster}, Resource: res, status: res.Status(), store: res.Store()}
 	out := Printed{Columns: genericColumns, Rows: make([][]any, len(objs))}
-	var printed []*row
-	if t.store == nil {
-		printed = make([]*row, len(objs)) // it was stopped since they were found
-	} else {
-		out.Columns, printed = (&printer{target: t, api: a}).print(ctx, objs)
+	if t.store == nil { // it was stopped since they were found
+		for i, o := range objs {
+			out.Rows[i] = unprinted(out.Columns, o)
+		}
+		return out, nil
 	}
-	for i, o := range objs {
-		out.Rows[i] = cellsOf(out.Columns, printed[i], o)
+	columns, lines, err := a.printer(t).lines(ctx, objs)
+	if err != nil {
+		return Printed{}, err
 	}
-	return out
+	for i, l := range lines {
+		out.Rows[i] = l.cells
+	}
+	out.Columns = columns
+	return out, nil
 }

@@ -543,7 +543,10 @@ func TestQueryTables(t *testing.T) {
 	harness.Eventually(t, time.Minute, "the rows to equal the API server's", func() error {
 		var want, got []string
 		for resource, uri := range uris {
-			code, body := c.Raw(t, "GET", uri, "application/json;as=Table;v=v1;g=meta.k8s.io")
+			code, body, err := c.Raw(t.Context(), "GET", uri, "application/json;as=Table;v=v1;g=meta.k8s.io")
+			if err != nil {
+				return err
+			}
 			var printed struct {
 				ColumnDefinitions []struct{ Priority int }
 				Rows              []row
@@ -565,8 +568,11 @@ func TestQueryTables(t *testing.T) {
 			}
 			Items []row
 		}
-		body := i.MustGet(t, "/v1/query?view=table&namespace=shop&sort=metadata.name&resources="+strings.Join(slices.Sorted(maps.Keys(uris)), ",")).Body
-		if err := json.Unmarshal(body, &table); err != nil {
+		answer, err := i.Get("/v1/query?view=table&namespace=shop&sort=metadata.name&resources=" + strings.Join(slices.Sorted(maps.Keys(uris)), ","))
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(answer.Body, &table); err != nil {
 			return err
 		}
 		for _, r := range table.Items {

@@ -303,24 +303,21 @@ func parseAudit(line string) (Request, error) {
 }
 
 // Raw asks the API server for a path with its query, as the admin.
-func (c *Cluster) Raw(tb testing.TB, method, uri, accept string) (code int, body []byte) {
-	tb.Helper()
-	client, err := rest.HTTPClientFor(c.Config)
+func (c *Cluster) Raw(ctx context.Context, method, uri, accept string) (code int, body []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.Config.Host+uri, nil)
 	if err != nil {
-		tb.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(tb.Context(), method, c.Config.Host+uri, nil)
-	if err != nil {
-		tb.Fatal(err)
+		return 0, nil, err
 	}
 	r.Header.Set("Accept", accept)
+	client, err := rest.HTTPClientFor(c.Config)
+	if err != nil {
+		return 0, nil, err
+	}
 	resp, err := client.Do(r)
 	if err != nil {
-		tb.Fatal(err)
+		return 0, nil, err
 	}
 	defer resp.Body.Close()
-	if body, err = io.ReadAll(resp.Body); err != nil {
-		tb.Fatal(err)
-	}
-	return resp.StatusCode, body
+	body, err = io.ReadAll(resp.Body)
+	return resp.StatusCode, body, err
 }
