@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -496,6 +497,7 @@ func TestDocumentedQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkExamples(t, i, root)
 	wanted := documented(c, i)
 	found := documentedQuestion.FindAllStringSubmatch(string(doc), -1)
 	if len(found) != len(wanted) {
@@ -519,6 +521,57 @@ func TestDocumentedQueries(t *testing.T) {
 			continue
 		}
 		q.check(t, i, told)
+	}
+}
+
+// documentedExample is one of the other URLs in the documents, or a part of one
+// that is asked of pods.
+var (
+	documentedExample = regexp.MustCompile(`(?m)^(?:curl -sN? 'https?://localhost:8080|curl -sN? 'localhost:8080)?(/v1/[^'\s]+)`)
+	documentedPart    = regexp.MustCompile(`(?m)^((?:sort|groupBy)=\S+)`)
+	documentedFilter  = regexp.MustCompile(`(?m)^((?:object\.|age\().*)$`)
+)
+
+// checkExamples asks what the documents show beside the questions. Names of
+// objects in them need not be of this cluster.
+func checkExamples(t *testing.T, i *harness.Informerd, root string) {
+	asked := 0
+	for _, doc := range []string{"query.md", "search.md", "graph.md", "api.md"} {
+		text, err := os.ReadFile(filepath.Join(root, "docs", doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var examples []string
+		for _, m := range documentedExample.FindAllStringSubmatch(string(text), -1) {
+			examples = append(examples, m[1])
+		}
+		for _, m := range documentedPart.FindAllStringSubmatch(string(text), -1) {
+			examples = append(examples, podsRoute+"?"+m[1])
+		}
+		for _, m := range documentedFilter.FindAllStringSubmatch(string(text), -1) {
+			examples = append(examples, podsRoute+"?filter="+url.QueryEscape(m[1]))
+		}
+		asked += len(examples)
+		for _, example := range examples {
+			path, parameters, _ := strings.Cut(example, "?")
+			form, err := url.ParseQuery(parameters)
+			if err != nil {
+				t.Errorf("%s: %s: %v", doc, example, err)
+				continue
+			}
+			if form.Has("watch") {
+				form.Set("timeoutSeconds", "1")
+			}
+			a := i.MustGet(t, path+"?"+form.Encode())
+			named := strings.HasPrefix(path, "/v1/graph/") && a.Status == http.StatusNotFound
+			several := form.Has("cluster") && a.Status == http.StatusBadRequest && strings.Contains(string(a.Body), "is not configured")
+			if a.Status != http.StatusOK && !named && !several {
+				t.Errorf("%s: %s: %d %s", doc, example, a.Status, a.Body)
+			}
+		}
+	}
+	if asked < 30 {
+		t.Errorf("only %d examples were found", asked)
 	}
 }
 
