@@ -11,8 +11,9 @@ const (
 	// retoldInterval is how often groups and facets are told at most.
 	retoldInterval = time.Second
 	// retoldShare bounds the share of time spent computing them: one part in so
-	// many.
-	retoldShare = 10
+	// many, as long as that keeps nobody waiting for longer than retoldPatience.
+	retoldShare    = 10
+	retoldPatience = 10 * time.Second
 )
 
 // retold is an answer over all objects found that a stream tells whole whenever
@@ -59,8 +60,7 @@ func (t *retold) compute(ctx context.Context, kinds []Resource) ([]byte, error) 
 		return nil, err
 	}
 	t.at = at
-	t.pause = max(t.pause, retoldShare*time.Since(began))
-	t.due = began.Add(t.pause)
+	t.due = time.Now().Add(max(t.pause, min(retoldShare*time.Since(began), retoldPatience)))
 	data, err := appendList([]byte(`{"type":"`+t.event+`","object":`), l)
 	return append(bytes.TrimSuffix(data, []byte("\n")), '}'), err
 }
