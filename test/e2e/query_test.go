@@ -642,3 +642,43 @@ func TestQueryTables(t *testing.T) {
 		return same(got, want)
 	})
 }
+
+// TestQueryClusters: one question to two clusters, which are the same one under
+// two names, finds everything twice and says where.
+func TestQueryClusters(t *testing.T) {
+	c := demoCluster(t)
+	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: "- match: [configmaps]\n"})
+	i.Stop()
+	i.WriteConfig(fmt.Sprintf("listen: %s\nclusters:\n- {name: east, kubeconfig: %q}\n- {name: west, kubeconfig: %q}\nsnapshot: {path: \"\"}\nresources: [{match: [configmaps]}]\n",
+		strings.TrimPrefix(i.URL, "http://"), c.Kubeconfig("admin"), c.Kubeconfig("admin")))
+	i.Start()
+	told := &truth{cluster: c, resources: map[string]harness.Resource{"configmaps": {Version: "v1", Resource: "configmaps"}}}
+	for query, clusters := range map[string][]string{"": {"east", "west"}, "&cluster=west": {"west"}, "&cluster=east&cluster=west": {"east", "west"}} {
+		harness.Eventually(t, syncTime, "the ConfigMaps of "+fmt.Sprint(clusters), func() error {
+			told.anew()
+			all, err := told.of("configmaps")
+			if err != nil {
+				return err
+			}
+			var answer struct{ Items []harness.Object }
+			if err := i.Read("/v1/query?resources=configmaps&sort=metadata.name"+query, &answer); err != nil {
+				return err
+			}
+			var got, want []string
+			for _, o := range answer.Items {
+				from, _ := o["cluster"].(string)
+				delete(o, "cluster")
+				got = append(got, from+" "+o.Canonical())
+			}
+			for _, o := range all {
+				for _, from := range clusters {
+					if len(clusters) == 1 {
+						from = "" // there is nothing to tell apart
+					}
+					want = append(want, from+" "+harness.Kept(o).Canonical())
+				}
+			}
+			return same(got, want)
+		})
+	}
+}
