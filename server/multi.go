@@ -33,12 +33,15 @@ type kindState struct {
 	FilterErrors *filterErrors `json:"filterErrors,omitempty"`
 }
 
-// name tells a resource from those of other clusters.
-func (s kindState) name() string {
-	if s.Cluster == "" {
+// namer names resources, with their cluster where states are of several.
+func namer(states []kindState) func(kindState) string {
+	several := slices.ContainsFunc(states, func(s kindState) bool { return s.Cluster != states[0].Cluster })
+	return func(s kindState) string {
+		if several {
+			return s.Cluster + "/" + s.Resource
+		}
 		return s.Resource
 	}
-	return s.Cluster + "/" + s.Resource
 }
 
 func newKindState(status cache.Status) kindState {
@@ -161,7 +164,7 @@ func (s *Server) kindsList(ctx context.Context, part *cache.Part[*kindsAnswer], 
 		},
 	}
 	if v.table {
-		if err := s.rows(ctx, l, part.Objects, a.of); err != nil {
+		if err := s.rows(ctx, l, part.Objects, a.of, a.clusters); err != nil {
 			return nil, err
 		}
 	}
@@ -263,8 +266,9 @@ func (a *kindsAnswer) ask(ctx context.Context, i int, q cache.Query) (kindState,
 
 func noneReadable(states []kindState) error {
 	var reasons []string
+	name := namer(states)
 	for _, s := range states[:min(len(states), maxNamed)] {
-		reasons = append(reasons, fmt.Sprintf("%s is %s: %s", s.name(), s.State, s.Reason))
+		reasons = append(reasons, fmt.Sprintf("%s is %s: %s", name(s), s.State, s.Reason))
 	}
 	return statusError(retryAfter(newStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
 		"none of the resources can be answered: "+strings.Join(reasons, "; ")), 1))
@@ -276,12 +280,13 @@ const maxNamed = 20
 // setKinds says in headers what is not in an answer, or may be old.
 func setKinds(h http.Header, states []kindState) {
 	var missing, old []string
+	name := namer(states)
 	for _, s := range states {
 		switch {
 		case !s.Answered:
-			missing = append(missing, s.name())
+			missing = append(missing, name(s))
 		case s.State != cache.Live:
-			old = append(old, fmt.Sprintf("%s is %s", s.name(), s.State))
+			old = append(old, fmt.Sprintf("%s is %s", name(s), s.State))
 		}
 	}
 	if len(missing) > 0 {

@@ -90,7 +90,7 @@ func (s *Server) writePage(w http.ResponseWriter, r *http.Request, res *readable
 	l := objectList(res.status.Spec, page, q.view)
 	l.Facets = facets
 	if q.table {
-		if err := s.rows(r.Context(), l, page.Objects, func(*cache.Object) Resource { return res.Resource }); err != nil {
+		if err := s.rows(r.Context(), l, page.Objects, func(*cache.Object) Resource { return res.Resource }, false); err != nil {
 			return err
 		}
 	}

@@ -31,8 +31,14 @@ type tableRow struct {
 }
 
 // rows makes of l, a list of objects, one of their rows. of tells which resource
-// each object is of.
-func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, of func(*cache.Object) Resource) error {
+// each object is of; clusters says that they are of several.
+func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, of func(*cache.Object) Resource, clusters bool) error {
+	cluster := func(spec cache.Spec) string {
+		if clusters {
+			return spec.Cluster
+		}
+		return ""
+	}
 	byResource := map[Resource][]*cache.Object{}
 	var order []Resource
 	for _, o := range objects {
@@ -50,7 +56,7 @@ func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, 
 			return err
 		}
 		spec := r.Spec()
-		l.Columns = append(l.Columns, tableColumns{spec.Cluster, spec.Name(), spec.Namespaced, printed.Columns})
+		l.Columns = append(l.Columns, tableColumns{cluster(spec), spec.Name(), spec.Namespaced, printed.Columns})
 		for i, o := range byResource[r] {
 			cells[o] = printed.Rows[i]
 		}
@@ -63,7 +69,7 @@ func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, 
 			return dst, err
 		}
 		spec := of(objects[i]).Spec()
-		row, err := marshal(tableRow{spec.Cluster, spec.Name(), cells[objects[i]], object}, false)
+		row, err := marshal(tableRow{cluster(spec), spec.Name(), cells[objects[i]], object}, false)
 		return append(dst, row...), err
 	}
 	return nil

@@ -180,11 +180,21 @@ func TestQueryClusters(t *testing.T) {
 			}
 		}
 		for _, s := range got.Metadata.Resources {
-			states = append(states, s.name())
+			states = append(states, s.Cluster+"/"+s.Resource)
 		}
 		if strings.Join(names, " ") != c.want || strings.Join(states, " ") != c.states {
 			t.Errorf("%v: %v of %v, want %s of %s", c.parameters, names, states, c.want, c.states)
 		}
+	}
+	w.pods.set(cache.Stale, "the watch is down")
+	if h := w.get(t, "/v1/query?resources=pods").Header().Get("Warning"); !strings.Contains(h, "east/pods is stale") {
+		t.Errorf("of several: Warning %q", h)
+	}
+	if h := w.get(t, "/v1/query?resources=pods&cluster=east").Header().Get("Warning"); !strings.Contains(h, `"pods is stale`) {
+		t.Errorf("of one: Warning %q", h)
+	}
+	if text := w.get(t, "/v1/query?cluster=west&output=table").Body.String(); !strings.Contains(text, "# configmaps\n") {
+		t.Errorf("a table of one cluster names it: %s", text)
 	}
 	var table tableAnswer
 	w.getJSON(t, with("/v1/query", "view", "table", "resources", "pods", "filter", `object.spec.nodeName == "n9"`), &table)
