@@ -88,6 +88,9 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	reloads.apply = func(next *config.Config) {
 		level.Set(logLevel(next.Log))
 		modes.Store(next.Kubernetes)
+		if err := srv.Declare(next.References, next.Search.Texts); err != nil {
+			log.Error("references and texts stay as they were", "err", err)
+		}
 		for _, r := range replicas {
 			r.setRules(next.Resources)
 		}

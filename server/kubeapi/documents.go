@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/informerd/informerd/cache"
@@ -109,6 +110,20 @@ func (a *API) openAPI(w http.ResponseWriter, r *http.Request, req *request) erro
 	w.Header().Set("Content-Type", doc.contentType)
 	_, err = w.Write(doc.body)
 	return cut(err)
+}
+
+// OpenAPI is the OpenAPI 3 document of a group and version, and its tag, "" if it
+// has none.
+func (a *API) OpenAPI(ctx context.Context, cluster string, gv schema.GroupVersion) (body []byte, tag string, err error) {
+	path := "/openapi/v3/apis/" + gv.String()
+	if gv.Group == "" {
+		path = "/openapi/v3/api/" + gv.Version
+	}
+	doc, err := a.fetch(ctx, cache.DocumentKey{Cluster: cluster, URI: path, Accept: typeJSON})
+	if err != nil {
+		return nil, "", err
+	}
+	return doc.body, doc.etag, nil
 }
 
 // version is the API server's own; while it was never reached, what is known of

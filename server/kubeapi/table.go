@@ -32,12 +32,18 @@ type printer struct {
 }
 
 func (a *API) newPrinter(r *http.Request, t *target) *printer {
+	p := a.printer(t)
+	p.selector, p.include = r.URL.Query().Get("labelSelector"), metav1.IncludeObjectPolicy(r.URL.Query().Get("includeObject"))
+	return p
+}
+
+// printer makes tables of whole objects' metadata.
+func (a *API) printer(t *target) *printer {
 	custom, err := a.customPrinter(t.spec())
 	if err != nil {
 		a.log.Debug("cannot learn the columns of a definition", "gvr", t.spec().Resource.String(), "err", err)
 	}
-	return &printer{target: t, api: a, custom: custom, version: "v1", selector: r.URL.Query().Get("labelSelector"),
-		include: metav1.IncludeObjectPolicy(r.URL.Query().Get("includeObject"))}
+	return &printer{target: t, api: a, custom: custom, version: "v1"}
 }
 
 // line is one object in a table.
