@@ -33,6 +33,8 @@ export default {
     await tally.filter({ hasText: "none" }).waitFor();
     await page.getByLabel("managedFields").check();
     await tally.filter({ hasText: /^1 of \d/ }).waitFor();
+    await page.reload(); // the address has both
+    await tally.filter({ hasText: /^1 of \d/ }).waitFor();
     await page.getByLabel("managedFields").uncheck();
     await tally.filter({ hasText: "none" }).waitFor();
     await page.goto(informerd.url + objectQuery());
@@ -63,7 +65,7 @@ export default {
       involvedObject: { kind: "Pod", namespace: "shop", name: cartPod, uid }, lastTimestamp: new Date().toISOString().replace(/\.\d+/, ""),
     });
     const page = await open(objectQuery("&tab=events"));
-    await page.getByRole("row", { name: /PageLooked.*somebody looked at it/ }).waitFor({ timeout: 15_000 });
+    await page.getByRole("row", { name: /PageLooked.*somebody looked at it/ }).first().waitFor({ timeout: 15_000 });
     await page.goto(informerd.url + "?view=object&resource=configmaps&namespace=kube-system&name=extension-apiserver-authentication&tab=events");
     await page.getByText("None: the cluster keeps no event of this object.").waitFor();
     await page.finish();
@@ -76,7 +78,10 @@ export default {
     await page.getByLabel("with").press("Enter");
     await page.locator(".diff ins", { hasText: "checkout" }).first().waitFor();
     await page.locator(".diff del", { hasText: "cart" }).first().waitFor();
-    assert(page.url().includes("with=shop/checkout"), "the address has both");
+    assert((await page.locator(".diff ins", { hasText: "uid:" }).count()) === 0, "identity is left out");
+    await page.getByLabel("identity and status").check();
+    await page.locator(".diff ins", { hasText: "uid:" }).first().waitFor();
+    assert(/with=shop\/checkout&all=1/.test(page.url()), "the address has it: " + page.url());
     await page.getByLabel("with").fill("shop/nobody");
     await page.getByLabel("with").press("Enter");
     await page.locator(".diff .error").waitFor();

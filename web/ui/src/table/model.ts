@@ -103,7 +103,7 @@ export class TableModel {
     return {
       key: `${key} ${ns}/${m.name}`, resource: key, kind: resource.kind, ns, name: m.name, uid: m.uid ?? "",
       created: m.creationTimestamp ? Date.parse(m.creationTimestamp) : 0, deleting: !!m.deletionTimestamp,
-      cells: this.columns.map((c) => (c.id === "kind" ? resource.kind : value(c, o))), changed, gone: false,
+      cells: this.columns.map((c) => (c.id === "kind" ? resource.kind : value(c, o))), changed,
     };
   }
 

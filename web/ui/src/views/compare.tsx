@@ -16,8 +16,8 @@ export function Compare({ o, r }: { o: KubeObject; r: Resource }) {
   const [names, setNames] = useState<string[]>([]);
   const [other, setOther] = useState<KubeObject | null>(null);
   const [error, setError] = useState("");
-  const [all, setAll] = useState(false);
-  const [whole, setWhole] = useState(false);
+  const all = params.value.has("all");
+  const whole = params.value.has("equal");
   useEffect(() => {
     const q: Record<string, string> = { fields: "metadata.name,metadata.namespace", limit: "1000" };
     if (o.metadata.namespace) q.namespace = o.metadata.namespace;
@@ -52,8 +52,8 @@ export function Compare({ o, r }: { o: KubeObject; r: Resource }) {
       <div class="bar code-bar">
         <label class="check">with <input type="text" list="compare-names" value={typed} placeholder={o.metadata.namespace ? "namespace/name" : "name"} autocomplete="off" spellcheck={false} data-filter onInput={(e) => setTyped(e.currentTarget.value)} onKeyDown={(e) => e.key === "Enter" && update({ with: typed.trim() })} onChange={(e) => update({ with: e.currentTarget.value.trim() })} /></label>
         <datalist id="compare-names">{names.map((n) => <option value={n} />)}</datalist>
-        <label class="check"><input type="checkbox" checked={all} onChange={() => setAll(!all)} /> identity and status, too</label>
-        <label class="check"><input type="checkbox" checked={whole} onChange={() => setWhole(!whole)} /> equal lines</label>
+        <label class="check"><input type="checkbox" checked={all} onChange={() => update({ all: all ? null : "1" })} /> identity and status, too</label>
+        <label class="check"><input type="checkbox" checked={whole} onChange={() => update({ equal: whole ? null : "1" })} /> equal lines</label>
       </div>
       <div class="scroll diff" tabIndex={0} role="region" aria-label="Differences">
         {error && <p class="error">{error}</p>}

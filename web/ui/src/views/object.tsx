@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { ApiError, type KubeObject } from "../api";
 import { seconds, time } from "../format";
 import { late } from "../late";
@@ -137,7 +137,7 @@ function NoObject({ model, r, ns, name }: { model: ObjectModel; r: Resource; ns:
 }
 
 function Text({ o, json }: { o: KubeObject; json: boolean }) {
-  const [managed, setManaged] = useState(false);
+  const managed = params.value.has("managed");
   const has = !!o.metadata.managedFields;
   const lines = useMemo(() => {
     const shown = has && !managed ? { ...o, metadata: { ...o.metadata, managedFields: undefined } } : o;
@@ -147,7 +147,7 @@ function Text({ o, json }: { o: KubeObject; json: boolean }) {
   return (
     <Code lines={lines} label={json ? "JSON" : "YAML"}>
       {has ? (
-        <label class="check"><input type="checkbox" checked={managed} onChange={() => setManaged(!managed)} /> managedFields</label>
+        <label class="check"><input type="checkbox" checked={managed} onChange={() => update({ managed: managed ? null : "1" })} /> managedFields</label>
       ) : (
         <span class="soft long" title="The configuration drops metadata.managedFields before anything is stored.">no managedFields kept</span>
       )}
