@@ -3,8 +3,8 @@
 #   make run      build, start and print the URL: against the cluster of
 #                 KUBECONFIG if it is set, else against a demo cluster of its own
 #   make test     everything CI runs
-#   make bench    the tables of docs/performance.md (SCALE=20000 pods,
-#                 BENCHFLAGS='--rows cold,warm' for some of them)
+#   make bench    the tables of docs/performance.md (SCALE=100000 for that many
+#                 pods, BENCHFLAGS='--rows cold,warm' for some of them)
 #   make build    bin/informerd alone
 #   make check    formatting, vet, tidiness
 #   make web      web/dist, the page that is embedded, from web/ui
@@ -31,7 +31,7 @@ LISTEN  ?= 127.0.0.1:8080
 devcluster_key := $(shell find cmd/devcluster -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-16)
 devcluster_bin := .cache/devcluster-$(devcluster_key)
 
-.PHONY: build run test bench check unit e2e devcluster race web web-deps web-test web-e2e chromium clean help
+.PHONY: build run test bench check unit e2e devcluster race web web-deps e2e-deps web-test web-e2e chromium clean help
 
 build: ## bin/informerd
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/informerd ./cmd/informerd
@@ -63,21 +63,24 @@ check:
 
 unit:
 	go test -race $$(go list ./... | grep -v '/test/e2e')
-	go test -run '^$$' -bench . -benchtime 1x ./cache/... ./persist/...
+	go test -run '^TestAllocations' -bench . -benchtime 1x ./cache/... ./discovery/... ./persist/... ./server/...
 	cd cmd/devcluster && go test -race ./internal/...
 
-e2e: devcluster race
+e2e: devcluster race e2e-deps
 	go test -count=1 -timeout 20m ./test/e2e/...
 
 # What npm installed is good as long as the lock file says the same.
 web_deps := web/ui/node_modules/.package-lock.json
+e2e_deps := test/e2e/node/node_modules/.package-lock.json
 
-$(web_deps): web/ui/package.json web/ui/package-lock.json web/ui/.npmrc
-	@command -v npm >/dev/null || { echo 'the page needs Node.js 20 or later with npm' >&2; exit 1; }
-	cd web/ui && { npm ci --no-audit --no-fund || { sleep 5; npm ci --no-audit --no-fund; }; }
+$(web_deps) $(e2e_deps): %/node_modules/.package-lock.json: %/package.json %/package-lock.json %/.npmrc
+	@command -v npm >/dev/null || { echo '$* needs Node.js 20 or later with npm' >&2; exit 1; }
+	cd $* && { npm ci --no-audit --no-fund || { sleep 5; npm ci --no-audit --no-fund; }; }
 	@touch $@
 
 web-deps: $(web_deps)
+
+e2e-deps: $(e2e_deps) ## the JavaScript client that an e2e test runs
 
 web: web-deps ## web/dist
 	cd web/ui && npm run --silent build
@@ -99,8 +102,15 @@ chromium:
 web-e2e: web-deps chromium devcluster build
 	cd web/ui && CHROMIUM='$(CHROMIUM)' node e2e/run.mjs $(if $(SCREENS),--screens '$(SCREENS)') $(if $(PODS),--pods $(PODS)) $(if $(CHURN),--churn $(CHURN)) $(if $(ONLY),--only '$(ONLY)')
 
-bench: build devcluster
-	go run ./test/bench --pods $(SCALE) $(BENCHFLAGS)
+# What a run with more pods is compared with. It is measured if there is none.
+bench_base := test/results/bench-20000.json
+bench_more := $(shell [ '$(SCALE)' -gt 20000 ] && echo yes)
+
+bench: build devcluster $(if $(bench_more),$(bench_base))
+	go run ./test/bench --pods $(SCALE) $(if $(bench_more),--peers none --base $(bench_base)) $(BENCHFLAGS)
+
+$(bench_base): | build devcluster
+	go run ./test/bench --pods 20000 --json $@
 
 clean:
 	rm -rf bin data .cache test/results

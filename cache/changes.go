@@ -58,6 +58,7 @@ func (s *Store) TakeChanges() (Batch, bool) {
 		Spec:             s.specLocked(),
 		ResourceVersions: s.versionsLocked(),
 		Dictionaries:     map[uint32][]byte{},
+		Terms:            termsVersion,
 		Objects:          s.contents.len(),
 	}}
 	for id, d := range s.dictionaries {

@@ -204,26 +204,37 @@ func (c *cluster) premature(uid string, began time.Time) bool {
 func (c *cluster) identity(ctx context.Context) (uid, version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
+	if version, err = c.serverVersion(ctx); err != nil {
+		return "", "", err
+	}
 	c.mu.RLock()
-	rc, client, meta := c.config.REST, c.http, c.meta
+	rc, meta := c.config.REST, c.meta
 	c.mu.RUnlock()
-	disco, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(rc, client)
-	if err != nil {
-		return "", "", fmt.Errorf("make discovery client: %w", err)
-	}
-	info, err := disco.ServerVersion()
-	if err != nil {
-		return "", "", fmt.Errorf("ask for the server's version: %w", err)
-	}
 	ns, err := meta.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	switch {
 	case err == nil:
-		return string(ns.UID), info.GitVersion, nil
+		return string(ns.UID), version, nil
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-		return addressIdentity(rc), info.GitVersion, nil
+		return addressIdentity(rc), version, nil
 	default:
 		return "", "", fmt.Errorf("ask for the cluster's identity: %w", err)
 	}
+}
+
+// serverVersion is the gitVersion of the API server that answers now.
+func (c *cluster) serverVersion(ctx context.Context) (string, error) {
+	c.mu.RLock()
+	rc, client := c.config.REST, c.http
+	c.mu.RUnlock()
+	disco, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(rc, client)
+	if err != nil {
+		return "", fmt.Errorf("make discovery client: %w", err)
+	}
+	info, err := disco.ServerVersionWithContext(ctx)
+	if err != nil {
+		return "", fmt.Errorf("ask for the server's version: %w", err)
+	}
+	return info.GitVersion, nil
 }
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}

@@ -16,6 +16,7 @@ type contents struct {
 	live    *roaring.Bitmap // the rows in use
 	tree    *tree           // by key
 	indexes indexes
+	created *creation
 
 	bytes, rawBytes int64
 }
@@ -52,12 +53,14 @@ func newContents(indexNames []string) *contents {
 		live:    roaring.New(),
 		tree:    btree.NewBTreeGOptions(entry.less, btree.Options{NoLocks: true}),
 		indexes: indexes{},
+		created: newCreation(),
 	}
 	for _, name := range builtinIndexes {
 		c.indexes[name] = newIndex(name)
 	}
 	for _, name := range indexNames {
 		c.indexes[name] = newIndex(name)
+		c.indexes[longIndex(name)] = newIndex(longIndex(name))
 	}
 	return c
 }
@@ -83,9 +86,11 @@ func (c *contents) put(o *Object) (old *Object) {
 		c.account(old, -1)
 		c.indexes.remove(e.row, old.terms, o.terms)
 		c.indexes.add(e.row, o.terms, old.terms)
+		c.created.move(e.row, old, o)
 	} else {
 		e.row = c.newRow()
 		c.indexes.add(e.row, o.terms, nil)
+		c.created.add(e.row, o)
 	}
 	e.obj = o
 	c.rows[e.row] = o
@@ -98,6 +103,7 @@ func (c *contents) put(o *Object) (old *Object) {
 func (c *contents) load(o *Object) {
 	row := c.newRow()
 	c.indexes.add(row, o.terms, nil)
+	c.created.add(row, o)
 	c.rows[row] = o
 	c.tree.Load(entry{o, row})
 	c.account(o, 1)
@@ -123,6 +129,7 @@ func (c *contents) remove(o *Object) (old *Object) {
 		return nil
 	}
 	c.indexes.remove(e.row, e.obj.terms, nil)
+	c.created.remove(e.row, e.obj)
 	c.rows[e.row] = nil
 	c.free = append(c.free, e.row)
 	c.live.Remove(e.row)

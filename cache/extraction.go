@@ -12,8 +12,13 @@ import (
 )
 
 // maxIndexedValue is the longest value an index takes. Longer ones are prose or
-// data rather than something to look up; they are counted and left out.
+// data rather than something to look up; they are counted and left out, and a
+// term of longIndex says so.
 const maxIndexedValue = 1 << 10
+
+// termsVersion is that of Object.Terms in snapshots. From 1 on they say which
+// indexes lack a value for its length.
+const termsVersion = 1
 
 // extraction is what a Store takes from raw objects under one set of index
 // definitions. It is immutable.
@@ -32,7 +37,7 @@ func compileExtraction(spec Spec, generation uint32) (*extraction, error) {
 		names:       slices.Sorted(maps.Keys(spec.Indexes)),
 	}
 	for _, name := range e.names {
-		if name == "" || isBuiltinIndex(name) {
+		if name == "" || isBuiltinIndex(name) || isLong(name) {
 			return nil, invalidf("indexes", "%q cannot be the name of an index: it is empty or built in", name)
 		}
 		p, err := rawjson.ParsePath(spec.Indexes[name])
@@ -104,7 +109,8 @@ func (e *extraction) object(raw, buf []byte, apiVersion, kind string) (o *Object
 }
 
 // terms returns the indexed values of doc: namespace, labels, owners, then the
-// configured indexes in the order of their names.
+// configured indexes in the order of their names. What changes here changes
+// termsVersion.
 func (e *extraction) terms(doc *rawjson.Document) (terms []handle, unindexed int) {
 	n := len(doc.Labels) + len(doc.Owners) + len(doc.Values)
 	terms = make([]handle, 0, n+1)
@@ -124,8 +130,11 @@ func (e *extraction) terms(doc *rawjson.Document) (terms []handle, unindexed int
 	for _, v := range doc.Values {
 		switch {
 		case v.Kind == rawjson.Null:
-		case !indexable(v):
+		case v.Kind == rawjson.Object, v.Kind == rawjson.Array:
 			unindexed++
+		case len(v.Text) > maxIndexedValue:
+			unindexed++
+			terms = append(terms, intern(longIndex(e.names[v.Path]), longValue))
 		default:
 			terms = append(terms, intern(e.names[v.Path], string(v.Text)))
 		}

@@ -31,8 +31,9 @@ type Options struct {
 	Log *slog.Logger
 
 	// Tests are impatient.
-	retry       retry
-	verifyGrace time.Duration
+	retry        retry
+	verifyGrace  time.Duration
+	compareLeast int
 }
 
 // retry bounds the exponential backoff after something that failed.
@@ -84,6 +85,9 @@ func NewFactory(options Options) *Factory {
 	}
 	if options.verifyGrace <= 0 {
 		options.verifyGrace = verifyGrace
+	}
+	if options.compareLeast <= 0 {
+		options.compareLeast = compareLeast
 	}
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)

@@ -23,6 +23,9 @@ import (
 type fakeAPI struct {
 	*httptest.Server
 	uid, gitVersion string
+	// crdGeneration is of the definition of pods, for tests in which they are
+	// custom resources.
+	crdGeneration int
 
 	mu      sync.Mutex
 	version int
@@ -42,6 +45,12 @@ type fakeAPI struct {
 	noStreaming bool
 	// deny says whether a verb is forbidden in a namespace ("" for all).
 	deny func(verb, namespace string) bool
+	// meanwhile is called before a request is answered, without the lock.
+	meanwhile func(verb string)
+	// history is every change there was, whatever was compacted.
+	history []fakeEvent
+	// pages are the lists under way, by the number in their continue tokens.
+	pages [][]string
 }
 
 type fakeObject struct {
@@ -116,6 +125,7 @@ func (f *fakeAPI) delete(key Key) {
 
 func (f *fakeAPI) recordLocked(e fakeEvent) {
 	f.log = append(f.log, e)
+	f.history = append(f.history, e)
 	close(f.wake)
 	f.wake = make(chan struct{})
 }
@@ -167,6 +177,24 @@ func (f *fakeAPI) truth() map[string]string {
 	return out
 }
 
+// truthAt is what a store that is complete up to version should hold, of objects
+// that were all put.
+func (f *fakeAPI) truthAt(version int) map[string]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := map[string]string{}
+	for _, e := range f.history {
+		if e.version > version {
+			break
+		}
+		o := e.object
+		if out[o.key.String()] = fmt.Sprintf("%s@%d=%s", o.uid, o.version, o.value); e.kind == Deleted {
+			delete(out, o.key.String())
+		}
+	}
+	return out
+}
+
 func (f *fakeAPI) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/version":
@@ -176,6 +204,12 @@ func (f *fakeAPI) serve(w http.ResponseWriter, r *http.Request) {
 		f.review(w, r)
 	case r.URL.Path == "/api/v1/namespaces/kube-system":
 		f.serveIdentity(w, r)
+	case r.URL.Path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pods":
+		f.mu.Lock()
+		generation := f.crdGeneration
+		f.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"pods","uid":"crd-1","generation":%d}}`, generation)
 	case strings.HasSuffix(r.URL.Path, "/pods"):
 		f.servePods(w, r)
 	case strings.Contains(r.URL.Path, "/pods/"):
@@ -238,15 +272,22 @@ func (f *fakeAPI) review(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":%v}}`, !denied)
 }
 
-// servePod answers a get of metadata.
+// servePod answers a get of an object ("fetch") or of its metadata ("get").
 func (f *fakeAPI) servePod(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(r.URL.Path, "/")
 	key := Key{parts[4], parts[6]}
+	verb := "fetch"
+	if strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
+		verb = "get"
+	}
+	fault := f.begin(verb, key.String())
+	if verb == "fetch" && fault != nil && fault(w, r, verb) {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.requests = append(f.requests, "get "+key.String())
 	o, ok := f.objects[key]
-	if f.deny != nil && f.deny("get", key.Namespace) {
+	if f.deny != nil && f.deny(verb, key.Namespace) {
 		status(w, http.StatusForbidden, "Forbidden")
 		return
 	}
@@ -255,7 +296,23 @@ func (f *fakeAPI) servePod(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if verb == "fetch" {
+		fmt.Fprint(w, o.json())
+		return
+	}
 	fmt.Fprintf(w, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":"%d"}}`, o.key.Name, o.key.Namespace, o.uid, o.version)
+}
+
+// begin notes a request and lets happen what is to happen meanwhile.
+func (f *fakeAPI) begin(verb, what string) (fault func(http.ResponseWriter, *http.Request, string) bool) {
+	f.mu.Lock()
+	f.requests = append(f.requests, verb+" "+what)
+	fault, meanwhile := f.fault, f.meanwhile
+	f.mu.Unlock()
+	if meanwhile != nil {
+		meanwhile(verb)
+	}
+	return fault
 }
 
 func (f *fakeAPI) servePods(w http.ResponseWriter, r *http.Request) {
@@ -272,9 +329,12 @@ func (f *fakeAPI) servePods(w http.ResponseWriter, r *http.Request) {
 	if q.Get("sendInitialEvents") == "true" {
 		kind = "watchlist"
 	}
+	if isMetadata(r) {
+		kind = "metadata"
+	}
+	fault := f.begin(kind, namespace)
 	f.mu.Lock()
-	f.requests = append(f.requests, kind+" "+namespace)
-	fault, denied, old := f.fault, f.deny != nil && f.deny(verb, namespace), f.noStreaming
+	denied, old := f.deny != nil && f.deny(verb, namespace), f.noStreaming
 	f.mu.Unlock()
 	switch {
 	case denied:
@@ -289,21 +349,59 @@ func (f *fakeAPI) servePods(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func isMetadata(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList")
+}
+
 func (f *fakeAPI) list(w http.ResponseWriter, r *http.Request, namespace string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
+	if limit, _ := strconv.Atoi(r.URL.Query().Get("limit")); limit > 0 {
+		f.listPageLocked(w, r, namespace, limit)
+		return
+	}
+	f.writeListLocked(w, r, f.itemsLocked(namespace), f.version, "")
+}
+
+func (f *fakeAPI) itemsLocked(namespace string) []string {
 	items := []string{}
 	for _, k := range slices.SortedFunc(maps.Keys(f.objects), Key.Compare) {
 		if namespace == "" || k.Namespace == namespace {
 			items = append(items, f.objects[k].json())
 		}
 	}
+	return items
+}
+
+// listPageLocked answers with a page of a list as it was when it began. Pages of
+// metadata are smaller than asked for, so that few objects make many of them.
+func (f *fakeAPI) listPageLocked(w http.ResponseWriter, r *http.Request, namespace string, limit int) {
+	if isMetadata(r) {
+		limit = min(limit, 20)
+	}
+	version, list, from := f.version, len(f.pages), 0
+	if token := r.URL.Query().Get("continue"); token != "" {
+		if _, err := fmt.Sscanf(token, "%d-%d-%d", &version, &list, &from); err != nil || version < f.compacted {
+			status(w, http.StatusGone, "Expired")
+			return
+		}
+	} else {
+		f.pages = append(f.pages, f.itemsLocked(namespace))
+	}
+	items, more := f.pages[list][from:], ""
+	if len(items) > limit {
+		items, more = items[:limit], fmt.Sprintf("%d-%d-%d", version, list, from+limit)
+	}
+	f.writeListLocked(w, r, items, version, more)
+}
+
+func (f *fakeAPI) writeListLocked(w http.ResponseWriter, r *http.Request, items []string, version int, more string) {
 	kind, api := "PodList", "v1"
-	if strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList") {
+	if isMetadata(r) {
 		kind, api = "PartialObjectMetadataList", "meta.k8s.io/v1"
 	}
-	fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[%s]}`, kind, api, f.version, strings.Join(items, ","))
+	fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d","continue":%q},"items":[%s]}`, kind, api, version, more, strings.Join(items, ","))
 }
 
 func (f *fakeAPI) watch(w http.ResponseWriter, r *http.Request, namespace string, initial bool) {

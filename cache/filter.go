@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/informerd/informerd/cache/rawjson"
+	"github.com/informerd/informerd/cache/scalar"
 )
 
 // Filter is a condition on the JSON of objects that selectors cannot express.
@@ -28,14 +29,14 @@ type Hints struct {
 	// FieldSelector a value is there only if it is a string, number or bool.
 	Fields []FieldRequirement
 	Labels []labels.Requirement
-	// Prefixes are of strings at paths without [*].
-	Prefixes []FieldPrefix
+	Ranges []FieldRange
 }
 
-// FieldPrefix says how the string at a path begins.
-type FieldPrefix struct {
+// FieldRange says that a value at a path is within one of several ranges: as
+// the number it is, or as the quantity, time or string that a string is read as.
+type FieldRange struct {
 	Path   rawjson.Path
-	Prefix string
+	Ranges []scalar.Range
 }
 
 // maxScanCost bounds what a Filter may cost over all objects of one Select:

@@ -16,9 +16,13 @@ import (
 	"github.com/informerd/informerd/cache/summary"
 )
 
+func compile(text string) (*filter.Filter, error) {
+	return filter.Compile(text, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+}
+
 func mustFilter(tb testing.TB, text string) *filter.Filter {
 	tb.Helper()
-	f, err := filter.Compile(text, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	f, err := compile(text)
 	if err != nil {
 		tb.Fatal(err)
 	}

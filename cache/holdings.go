@@ -9,25 +9,31 @@ func (s *Store) sourceVersions() map[string]string {
 	return s.versionsLocked()
 }
 
+// ordered is what is held now, in order. It does not change.
+func (s *Store) ordered() *tree {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.treeLocked()
+}
+
 // objectsOf lists the objects a source watches, in order.
 func (s *Store) objectsOf(source string) []*Object {
-	s.mu.RLock()
-	tree := s.treeLocked()
-	s.mu.RUnlock()
+	tree := s.ordered()
 	objs := make([]*Object, 0, tree.Len())
-	visit := func(e entry) bool {
-		if source != "" && e.obj.Namespace() != source {
-			return false
-		}
+	scanSource(tree, source, func(e entry) bool {
 		objs = append(objs, e.obj)
 		return true
-	}
-	if source == "" {
-		tree.Scan(visit)
-	} else {
-		tree.Ascend(probe(Key{Namespace: source}), visit)
-	}
+	})
 	return objs
+}
+
+// countSource is how many of the objects a source watches.
+func countSource(t *tree, source string) (n int) {
+	if source == "" {
+		return t.Len()
+	}
+	scanSource(t, source, func(entry) bool { n++; return true })
+	return n
 }
 
 // newest is the object of a source with the highest resourceVersion, nil if it

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unique"
+
+	"github.com/informerd/informerd/cache/scalar"
 )
 
 // IndexInfo describes one index of a Store.
@@ -26,13 +28,20 @@ type IndexValue struct {
 type index struct {
 	name     string
 	postings map[handle]*posting
+	values   *values // the keys of postings
 	// groups are the rows that have any value: all of them, for a configured
-	// index; by label key, for the label index.
+	// index; by label key, for the label index; nil for the others, which are
+	// only ever asked for by value.
 	groups map[string]*posting
 }
 
 func newIndex(name string) *index {
-	return &index{name: name, postings: map[handle]*posting{}, groups: map[string]*posting{}}
+	configured := !isBuiltinIndex(name) && !isLong(name)
+	i := &index{name: name, postings: map[handle]*posting{}, values: newValues(configured)}
+	if configured || name == LabelIndex {
+		i.groups = map[string]*posting{}
+	}
+	return i
 }
 
 // unknownIndex names the indexes there are.
@@ -45,31 +54,18 @@ func (e *extraction) unknownIndex(name string) error {
 // most limit of them unless limit is not positive, and the version they are of.
 // It returns an *InvalidError for an index that does not exist.
 func (s *Store) IndexValues(name, prefix string, limit int) ([]IndexValue, string, error) {
-	values, version, err := s.indexValues(name, prefix)
-	if err != nil {
-		return nil, "", err
-	}
-	slices.SortFunc(values, func(a, b IndexValue) int { return strings.Compare(a.Value, b.Value) })
-	if limit > 0 && limit < len(values) {
-		values = values[:limit:limit]
-	}
-	return values, version, nil
-}
-
-func (s *Store) indexValues(name, prefix string) ([]IndexValue, string, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	idx := s.contents.indexes[name]
-	if idx == nil {
+	if idx == nil || isLong(name) {
 		return nil, "", s.extraction.Load().unknownIndex(name)
 	}
-	values := []IndexValue{}
-	for h, p := range idx.postings {
-		if v := h.Value().Value; strings.HasPrefix(v, prefix) {
-			values = append(values, IndexValue{v, p.len()})
-		}
-	}
-	return values, s.version, nil
+	found := []IndexValue{}
+	idx.values.texts(scalar.Prefixed(prefix), func(h handle) bool {
+		found = append(found, IndexValue{h.Value().Value, idx.postings[h].len()})
+		return limit <= 0 || len(found) < limit
+	})
+	return found, s.version, nil
 }
 
 // indexes are the indexes of a Store, built-in ones included, by name.
@@ -91,9 +87,10 @@ func (x indexes) add(row uint32, now, before []handle) {
 		if p == nil {
 			p = &posting{}
 			idx.postings[h] = p
+			idx.values.add(h)
 		}
 		p.add(row)
-		if idx.grouped() {
+		if idx.groups != nil {
 			idx.group(t).add(row)
 		}
 	})
@@ -112,16 +109,14 @@ func (x indexes) remove(row uint32, before, now []handle) {
 			p.remove(row)
 			if p.len() == 0 {
 				delete(idx.postings, h)
+				idx.values.remove(h)
 			}
 		}
-		if idx.grouped() && !hasGroup(now, before, h, t) {
+		if idx.groups != nil && !hasGroup(now, before, h, t) {
 			idx.ungroup(t, row)
 		}
 	})
 }
-
-// grouped: owner and namespace are only ever asked for by value.
-func (i *index) grouped() bool { return i.name != OwnerIndex && i.name != NamespaceIndex }
 
 func groupKey(t Term) string {
 	if t.Index == LabelIndex {

@@ -50,7 +50,7 @@ type Informer struct {
 
 // counters only ever grow; they outlive the stores and sources of an informer.
 type counters struct {
-	relists, expired, restarts, undecoded, mended atomic.Uint64
+	relists, compared, fetched, expired, restarts, undecoded, mended atomic.Uint64
 }
 
 // snapshotState is what is known of the informer's snapshot.
@@ -237,6 +237,8 @@ func (i *Informer) newSource(store *Store, spec Spec, namespace string) *source 
 		// Aggregated API servers are asked for plain lists: not all of them
 		// know streaming ones, and some ignore the parameter in silence.
 		noStreaming: spec.Aggregated,
+
+		compareLeast: i.factory.options.compareLeast, served: i.cluster.status().Version,
 	}
 }
 
@@ -272,7 +274,7 @@ func (i *Informer) keep(ctx context.Context, s *source) error {
 // successor is the source that goes on where s ended.
 func (i *Informer) successor(s *source) *source {
 	next := i.newSource(s.store, s.spec, s.namespace)
-	next.noStreaming = s.noStreaming
+	next.noStreaming, next.served = s.noStreaming, s.served
 	next.health = s.get()
 	if v := s.store.sourceVersions()[s.namespace]; v != "" && !s.spec.Aggregated {
 		next.resume = v
@@ -474,7 +476,7 @@ func (i *Informer) Status() Status {
 	i.mu.Lock()
 	s := Status{
 		Spec: i.spec, State: i.state, Reason: i.reason, Since: i.since, Contact: i.contact,
-		Relists: i.count.relists.Load(), Expired: i.count.expired.Load(), Restarts: i.count.restarts.Load(),
+		Relists: i.count.relists.Load(), Compared: i.count.compared.Load(), Fetched: i.count.fetched.Load(), Expired: i.count.expired.Load(), Restarts: i.count.restarts.Load(),
 		Undecoded: i.count.undecoded.Load(), Mended: i.count.mended.Load(), Verified: i.verified,
 		SnapshotAt: i.snapshot.committed, SnapshotDrops: i.snapshot.drops, SnapshotReason: i.snapshot.reason,
 	}

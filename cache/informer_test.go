@@ -146,17 +146,22 @@ func (r *rig) pods() *Informer {
 func held(s *Store) map[string]string {
 	out := map[string]string{}
 	for _, o := range s.objectsOf("") {
-		var body struct{ Spec struct{ Value string } }
-		raw, err := o.JSON()
-		if err != nil {
-			panic(err)
-		}
-		if err := json.Unmarshal(raw, &body); err != nil {
-			panic(err)
-		}
-		out[o.Key().String()] = fmt.Sprintf("%s@%s=%s", o.UID(), o.ResourceVersion(), body.Spec.Value)
+		out[o.Key().String()] = describe(o)
 	}
 	return out
+}
+
+// describe is what the truth of the fake API server says of an object.
+func describe(o *Object) string {
+	var body struct{ Spec struct{ Value string } }
+	raw, err := o.JSON()
+	if err != nil {
+		panic(err)
+	}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf("%s@%s=%s", o.UID(), o.ResourceVersion(), body.Spec.Value)
 }
 
 // eventually waits for a condition with a deadline no machine misses.

@@ -21,9 +21,9 @@ import (
 var _ toolscache.ListerWatcherWithContext = (*source)(nil)
 
 // errResume makes the Reflector turn from the streaming list to List, which
-// answers with the saved resourceVersion. It must look like none of the errors
+// answers with a resourceVersion to watch from and no objects. It must look like none of the errors
 // the Reflector retries (refused, 429, 410, too large; reflector.go watchList).
-var errResume = errors.New("resume from the snapshot")
+var errResume = errors.New("resume from what is held")
 
 // WatchWithContext is called by the Reflector: with sendInitialEvents for the
 // first sync and every relist, without after a list.
@@ -31,8 +31,12 @@ func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) 
 	if opts.SendInitialEvents == nil || !*opts.SendInitialEvents {
 		return s.watch(ctx, opts), nil
 	}
+	s.listErr = nil
 	if s.resume != "" {
 		return nil, errResume
+	}
+	if err := s.prepareDifference(ctx); !errors.Is(err, errFullList) {
+		return nil, cmp.Or(err, errResume)
 	}
 	if s.noStreaming {
 		return nil, errNoStreaming
@@ -43,7 +47,7 @@ func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) 
 		s.note(err)
 		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 			s.log.Info("the server knows no streaming lists, using plain ones", "err", err)
-			s.noStreaming = true
+			s.noStreaming, s.listErr = true, nil
 		}
 	}
 	return w, err
@@ -64,8 +68,9 @@ func (s *source) List(opts metav1.ListOptions) (runtime.Object, error) {
 }
 
 // ListWithContext answers the Reflector's list: from the snapshot when the
-// source resumes, with a real LIST when the server knows no streaming lists,
-// and otherwise with the error of the streaming list that failed just before.
+// source resumes, from a comparison that was made just before, with a real LIST
+// when the server knows no streaming lists, and otherwise with the error of the
+// streaming list or comparison that failed just before.
 func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 	if s.resume != "" {
 		list := &itemList{}
@@ -73,7 +78,12 @@ func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (
 		s.skipReplace = true
 		return list, nil
 	}
-	if !s.noStreaming {
+	if s.pending != nil {
+		list := &itemList{}
+		list.ResourceVersion = s.pending.version
+		return list, nil
+	}
+	if !s.noStreaming || s.listErr != nil {
 		return nil, cmp.Or(s.listErr, errCut)
 	}
 	if err := s.acquire(ctx); err != nil {
@@ -91,7 +101,7 @@ func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (
 // list streams one page, decoding item by item.
 func (s *source) list(ctx context.Context, opts metav1.ListOptions) (*itemList, error) {
 	s.selectors(&opts)
-	body, err := s.rest.Get().AbsPath(s.path()).SpecificallyVersionedParams(&opts, metav1.ParameterCodec, metav1.SchemeGroupVersion).Stream(ctx)
+	body, err := s.rest.Get().AbsPath(s.path(s.namespace)).SpecificallyVersionedParams(&opts, metav1.ParameterCodec, metav1.SchemeGroupVersion).Stream(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +128,14 @@ func (s *source) list(ctx context.Context, opts metav1.ListOptions) (*itemList, 
 	return out, nil
 }
 
-func (s *source) path() string {
+// path is that of the resource in a namespace, or in all ("").
+func (s *source) path(namespace string) string {
 	p := "/apis/" + s.spec.GVR.Group + "/" + s.spec.GVR.Version
 	if s.spec.GVR.Group == "" {
 		p = "/api/" + s.spec.GVR.Version
 	}
-	if s.namespace != "" {
-		p = path.Join(p, "namespaces", s.namespace)
+	if namespace != "" {
+		p = path.Join(p, "namespaces", namespace)
 	}
 	return path.Join(p, s.spec.GVR.Resource)
 }

@@ -19,8 +19,8 @@ type Matcher struct {
 	labels     labels.Selector // nil: all
 	terms      []termTest
 	fields     []fieldTest
-	prefixes   []prefixTest
-	unhelped   []rawjson.Path // wanted at by value, without an index
+	ranges     []rangeTest
+	unhelped   []rawjson.Path // an index would have helped there
 	// scan holds the tests that need the JSON of an object whose terms were
 	// taken under the same definitions.
 	scan scanner
@@ -96,8 +96,14 @@ func (m *Matcher) addField(r FieldRequirement, e *extraction) {
 // noteUnindexed remembers where an index would have helped.
 func (m *Matcher) noteUnindexed(t fieldTest) {
 	byValue := (t.Operator == selection.Equals || t.Operator == selection.In) && !slices.Contains(t.Values, "")
-	if byValue && t.identity == nil && t.handles == nil && !slices.Contains(m.unhelped, t.Path) {
-		m.unhelped = append(m.unhelped, t.Path)
+	if byValue && t.identity == nil && t.handles == nil {
+		m.noteUnhelped(t.Path)
+	}
+}
+
+func (m *Matcher) noteUnhelped(path rawjson.Path) {
+	if !slices.Contains(m.unhelped, path) {
+		m.unhelped = append(m.unhelped, path)
 	}
 }
 
@@ -200,6 +206,11 @@ func (m *Matcher) matchHeld(o *Object, current bool) bool {
 	}
 	for _, f := range m.fields {
 		if !f.matchHeld(o, current) {
+			return false
+		}
+	}
+	for _, t := range m.ranges {
+		if t.held != nil && !t.held(o) {
 			return false
 		}
 	}

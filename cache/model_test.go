@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/informerd/informerd/cache/scalar"
 )
 
 var thingSpec = Spec{
@@ -40,6 +42,7 @@ type thingMeta struct {
 	Name            string              `json:"name"`
 	UID             string              `json:"uid"`
 	ResourceVersion string              `json:"resourceVersion"`
+	Created         string              `json:"creationTimestamp,omitempty"`
 	Labels          map[string]string   `json:"labels,omitempty"`
 	OwnerReferences []map[string]string `json:"ownerReferences,omitempty"`
 }
@@ -69,6 +72,7 @@ func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 func randomThing(r *rand.Rand, key Key, uid string, version int) thing {
 	t := thing{Metadata: thingMeta{Namespace: key.Namespace, Name: key.Name, UID: uid, ResourceVersion: strconv.Itoa(version)}, doc: new(map[string]any)}
+	t.Metadata.Created = pick(r, "", "2026-01-02T03:04:05Z", "2026-01-02T03:04:06+01:00", "1970-01-01T00:00:00Z", "2500-01-01T00:00:00.5Z", "soon")
 	t.Metadata.Labels = map[string]string{}
 	for _, k := range []string{"app", "tier", "level"} {
 		if r.IntN(3) > 0 {
@@ -750,6 +754,7 @@ func checkContents(t testing.TB, s *Store) {
 	if bytes != c.bytes || raw != c.rawBytes {
 		t.Fatalf("accounted %d and %d bytes, are %d and %d", c.bytes, c.rawBytes, bytes, raw)
 	}
+	checkCreation(t, c)
 	for name, idx := range c.indexes {
 		groups := map[string]map[uint32]bool{}
 		for h, p := range idx.postings {
@@ -767,7 +772,8 @@ func checkContents(t testing.TB, s *Store) {
 				groups[g][row] = true
 			}
 		}
-		if !idx.grouped() {
+		checkValues(t, idx)
+		if idx.groups == nil {
 			continue
 		}
 		if len(groups) != len(idx.groups) {
@@ -778,6 +784,53 @@ func checkContents(t testing.TB, s *Store) {
 				t.Fatalf("index %s: group %q has %d rows, want %d", name, g, idx.groups[g].len(), len(rows))
 			}
 		}
+	}
+}
+
+// checkValues compares the order of an index's values with the values.
+func checkValues(t testing.TB, idx *index) {
+	t.Helper()
+	if got := idx.values.byText.Len(); got != len(idx.postings) {
+		t.Fatalf("index %s: %d values in order, want %d", idx.name, got, len(idx.postings))
+	}
+	var counts [scalar.Classes]int
+	for h := range idx.postings {
+		p := scalar.PointOf(h.Value().Value)
+		counts[p.Class()]++
+		if _, ok := idx.values.byText.Get(h); !ok {
+			t.Fatalf("index %s: %q is not among the values", idx.name, h.Value().Value)
+		}
+		if idx.values.byPoint == nil || p.Class() == scalar.Texts {
+			continue
+		}
+		if _, unsure := idx.values.unsure[h]; unsure != (p.Class() == scalar.Unsure) {
+			t.Fatalf("index %s: %q is unsure: %v", idx.name, h.Value().Value, unsure)
+		}
+		if _, ok := idx.values.byPoint.Get(placed{p, h}); ok != (p.Class() != scalar.Unsure) {
+			t.Fatalf("index %s: %q has a place: %v", idx.name, h.Value().Value, ok)
+		}
+	}
+	if v := idx.values; v.byPoint != nil {
+		if v.counts != counts || len(v.unsure) != counts[scalar.Unsure] || v.byPoint.Len() != counts[scalar.Amounts]+counts[scalar.Times] {
+			t.Fatalf("index %s: counts %v, %d unsure and %d in place, want %v", idx.name, v.counts, len(v.unsure), v.byPoint.Len(), counts)
+		}
+	}
+}
+
+// checkCreation compares the order by creation with the objects.
+func checkCreation(t testing.TB, c *contents) {
+	t.Helper()
+	for row, o := range c.rows {
+		if o == nil {
+			continue
+		}
+		b, ok := birthOf(uint32(row), o)
+		if _, placed := c.created.tree.Get(b); placed != ok || c.created.unsure.has(uint32(row)) == ok {
+			t.Fatalf("row %d, created %v: in order %v", row, o.Created(), placed)
+		}
+	}
+	if n := c.created.tree.Len() + c.created.unsure.len(); n != c.len() {
+		t.Fatalf("%d rows by creation, want %d", n, c.len())
 	}
 }
 

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -154,6 +155,9 @@ func (d *dictionary) decompress(dst, data []byte, size int) ([]byte, error) {
 			return dst, fmt.Errorf("decompress object: %w", err)
 		}
 	}
+	// The decoder makes room for one object only: a list would be copied with
+	// each of them.
+	dst = slices.Grow(dst, min(size, maxPlain))
 	before := len(dst)
 	out, err := dec.DecodeAll(data, dst)
 	d.decoders.Put(dec)

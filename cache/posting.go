@@ -81,3 +81,30 @@ func (p *posting) bitmap() *roaring.Bitmap {
 		return roaring.BitmapOf(p.few...)
 	}
 }
+
+// each calls yield for every row, in order.
+func (p *posting) each(yield func(uint32)) {
+	if p == nil {
+		return
+	}
+	rowSet{few: p.few, bits: p.bits}.each(yield)
+}
+
+// merged is the union of postings.
+func merged(postings []*posting) *posting {
+	if len(postings) == 1 {
+		return postings[0]
+	}
+	var few []uint32
+	bitmaps := []*roaring.Bitmap{nil}
+	for _, p := range postings {
+		if p.bits != nil {
+			bitmaps = append(bitmaps, p.bits)
+		} else {
+			few = append(few, p.few...)
+		}
+	}
+	slices.Sort(few)
+	bitmaps[0] = roaring.BitmapOf(few...)
+	return &posting{bits: roaring.FastOr(bitmaps...)}
+}

@@ -7,8 +7,8 @@ import (
 )
 
 // Restore fills an empty Store from its snapshot. Under the same index
-// definitions nothing is parsed or unpacked; under others the terms are taken
-// anew, and everything is to be saved again. It fails, and leaves the Store
+// definitions nothing is parsed or unpacked; under others, or with terms of
+// another version, the terms are taken anew, and everything is to be saved again. It fails, and leaves the Store
 // empty, when the snapshot contradicts itself. records and what they point to
 // belong to the Store afterwards.
 func (s *Store) Restore(saved Saved, records []Record) error {
@@ -26,9 +26,9 @@ func (s *Store) Restore(saved Saved, records []Record) error {
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", s.spec.Resource, err)
 	}
-	sameIndexes := maps.Equal(saved.Spec.Indexes, e.definitions)
+	sameTerms := saved.Terms == termsVersion && maps.Equal(saved.Spec.Indexes, e.definitions)
 	var unindexed uint64
-	if !sameIndexes {
+	if !sameTerms {
 		if unindexed, err = reindexAll(e, objs); err != nil {
 			return fmt.Errorf("restore %s: %w", s.spec.Resource, err)
 		}
@@ -47,7 +47,7 @@ func (s *Store) Restore(saved Saved, records []Record) error {
 	s.contents, s.dictionaries = c, dictionaries
 	s.restoreSourcesLocked(saved.ResourceVersions)
 	s.unextracted.Store(unindexed)
-	s.dirty = changes{reset: !sameIndexes || kept < len(objs), saved: map[uint32]struct{}{}}
+	s.dirty = changes{reset: !sameTerms || kept < len(objs), saved: map[uint32]struct{}{}}
 	for id := range dictionaries {
 		s.dirty.saved[id] = struct{}{}
 	}

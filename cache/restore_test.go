@@ -12,6 +12,42 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// TestRestoreOlderTerms: terms of before are taken anew, and saved.
+func TestRestoreOlderTerms(t *testing.T) {
+	spec := podSpec()
+	spec.Indexes = map[string]string{"note": "metadata.annotations.note"}
+	from := newStore(t, spec)
+	raw := `{"metadata":{"name":"a","namespace":"x","resourceVersion":"1","annotations":{"note":"` + strings.Repeat("x", maxIndexedValue+1) + `"}}}`
+	o, err := from.Decode([]byte(raw), "v1", "Pod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from.Replace("", []*Object{o}, "1")
+	batch, _ := from.TakeChanges()
+	long := Term{longIndex("note"), longValue}
+	if got := batch.Put[0].Terms; !slices.Contains(got, long) {
+		t.Fatalf("terms %v, want %v among them", got, long)
+	}
+	for version, wantSave := range map[int]bool{termsVersion: false, 0: true} {
+		saved, record := batch.Saved, batch.Put[0]
+		saved.Terms = version
+		if version == 0 {
+			record.Terms = slices.DeleteFunc(slices.Clone(record.Terms), func(t Term) bool { return t == long })
+		}
+		s := newStore(t, spec)
+		if err := s.Restore(saved, []Record{record}); err != nil {
+			t.Fatal(err)
+		}
+		checkContents(t, s)
+		if got, _ := s.Get(Key{"x", "a"}); !slices.Contains(got.Terms(), long) {
+			t.Errorf("version %d: terms %v", version, got.Terms())
+		}
+		if b, ok := s.TakeChanges(); ok != wantSave || b.Reset != wantSave {
+			t.Errorf("version %d: something to save: %v, everything: %v", version, ok, b.Reset)
+		}
+	}
+}
+
 // TestRestore: what is saved and restored answers as before, indexes and
 // compressed objects included.
 func TestRestore(t *testing.T) {

@@ -29,7 +29,8 @@ type Plan struct {
 	Candidates int
 	// Scanned is how many of them had their JSON read to decide.
 	Scanned int
-	// Unindexed are the paths that values are wanted at and no index covers.
+	// Unindexed are the paths at which values are wanted, or sorted by, that no
+	// index covers.
 	Unindexed []rawjson.Path
 }
 
@@ -107,9 +108,7 @@ func (s *Store) candidates(m *Matcher) (*candidates, error) {
 	}
 	p := planner{indexes: s.contents.indexes}
 	p.add(m)
-	for _, t := range m.prefixes {
-		p.addPrefix(t, s.contents.live)
-	}
+	p.addRanges(m.ranges, s.contents)
 	c.plan.Indexes = p.names
 	switch rows := p.rows(s.contents.live); {
 	case p.none:

@@ -48,6 +48,9 @@ type Saved struct {
 	ServerVersion string
 	// Dictionaries are the zstd dictionaries that records refer to, by id.
 	Dictionaries map[uint32][]byte
+	// Terms is the version of what the records' Terms are: those of another one
+	// are taken anew from the JSON.
+	Terms int
 	// Objects is how many records there are.
 	Objects int
 	// SavedAt is when the last change was committed.

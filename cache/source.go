@@ -33,12 +33,14 @@ type source struct {
 	store     *Store
 	cluster   *cluster
 	syncs     chan struct{} // semaphore over initial syncs and relists
-	count     *counters
-	changed   func()        // called after every change of health
-	relist    chan struct{} // capacity 1: ends the watch so that the Reflector relists
-	retry     retry
-	grace     time.Duration // how long a difference found by verification may last
-	log       *slog.Logger
+	// compareLeast is how many objects make a comparison worth its requests.
+	compareLeast int
+	count        *counters
+	changed      func()        // called after every change of health
+	relist       chan struct{} // capacity 1: ends the watch so that the Reflector relists
+	retry        retry
+	grace        time.Duration // how long a difference found by verification may last
+	log          *slog.Logger
 
 	client dynamic.Interface
 	rest   rest.Interface
@@ -50,9 +52,18 @@ type source struct {
 	skipReplace bool
 	// mending marks a relist demanded by verification: what it changes is counted.
 	mending bool
-	// listErr is what the failed streaming list said: List answers with it,
-	// since a plain LIST would cost the API server more and fare no better.
+	// listErr is what the failed streaming list or comparison said: List answers
+	// with it, since a plain LIST would cost the API server more and fare no
+	// better.
 	listErr error
+	// pending is a difference that the next Replace enters.
+	pending *difference
+	// compareFailures counts comparisons that failed one after the other.
+	compareFailures int
+	// served is the version of the API server that the copy was last listed from
+	// in full; serving that of the one a full list is about to be made from, ""
+	// if it was not asked.
+	served, serving string
 	// noStreaming is set once the server refused a streaming list as such.
 	noStreaming bool
 
@@ -226,17 +237,13 @@ func (s sink) Replace(items []any, version string) error {
 		s.skipReplace = false
 		return nil
 	}
-	objs := make([]*Object, 0, len(items))
-	for _, i := range items {
-		if it, ok := i.(*item); ok && it.obj != nil {
-			objs = append(objs, it.obj)
-		}
-	}
-	stats := s.store.Replace(s.namespace, objs, version)
-	s.count.relists.Add(1)
-	if s.mending {
-		s.mending = false
-		s.count.mended.Add(uint64(stats.Added + stats.Modified + stats.Deleted))
+	if d := s.pending; d != nil {
+		s.pending = nil
+		gone, come := d.lists()
+		s.store.Amend(s.namespace, gone, come, d.version)
+		s.count.compared.Add(1)
+	} else {
+		s.replace(items, version)
 	}
 	now := time.Now()
 	s.update(func(h *health) {
@@ -246,4 +253,24 @@ func (s sink) Replace(items []any, version string) error {
 		h.contact, h.err = now, nil
 	})
 	return nil
+}
+
+// replace enters a full list.
+func (s sink) replace(items []any, version string) {
+	objs := make([]*Object, 0, len(items))
+	for _, i := range items {
+		if it, ok := i.(*item); ok && it.obj != nil {
+			objs = append(objs, it.obj)
+		}
+	}
+	stats := s.store.Replace(s.namespace, objs, version)
+	s.count.relists.Add(1)
+	s.compareFailures = 0
+	if s.serving != "" {
+		s.served = s.serving
+	}
+	if s.mending {
+		s.mending = false
+		s.count.mended.Add(uint64(stats.Added + stats.Modified + stats.Deleted))
+	}
 }

@@ -45,6 +45,8 @@ type Status struct {
 
 	Events         uint64 // changes applied
 	Relists        uint64 // full syncs, the first one included
+	Compared       uint64 // relists of metadata only
+	Fetched        uint64 // objects that those found changed and got
 	Expired        uint64 // watches answered with 410
 	Restarts       uint64 // watches reopened without a relist
 	Unextracted    uint64 // values that could not be indexed

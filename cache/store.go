@@ -172,8 +172,10 @@ func (s *Store) Stats() StoreStats {
 		Events:      s.events,
 		Subscribers: int(s.subscribers.Load()),
 	}
-	for _, idx := range s.contents.indexes {
-		stats.Terms += len(idx.postings)
+	for name, idx := range s.contents.indexes {
+		if !isLong(name) {
+			stats.Terms += len(idx.postings)
+		}
 	}
 	return stats
 }
@@ -417,13 +419,39 @@ func (s *Store) Replace(sourceName string, objs []*Object, version string) Repla
 		return s.fill(sourceName, objs, version)
 	}
 	gone, come := s.diff(sourceName, objs)
+	return s.exchange(sourceName, gone, come, version)
+}
 
+// Amend is a Replace that is told what differs: the keys that are not in the
+// list, and the objects that are not held as it has them. All else stays.
+func (s *Store) Amend(sourceName string, gone []Key, come []*Object, version string) ReplaceStats {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	come = s.prepare(come)
+	if s.sources[sourceName] == nil || s.closed {
+		return ReplaceStats{}
+	}
+	var leave []*Object
+	for _, k := range gone {
+		if o := s.contents.get(k); o != nil {
+			leave = append(leave, o)
+		}
+	}
+	come = slices.DeleteFunc(come, func(o *Object) bool {
+		held := s.contents.find(o)
+		return held != nil && same(held, o)
+	})
+	return s.exchange(sourceName, leave, come, version)
+}
+
+// exchange takes out gone, enters come and moves the source to version. The
+// caller holds writing.
+func (s *Store) exchange(sourceName string, gone, come []*Object, version string) (stats ReplaceStats) {
 	s.mu.Lock()
 	src := s.sources[sourceName]
 	back := src.synced && older(version, src.version)
 	src.synced, src.version = true, version
 	var events []Event
-	var stats ReplaceStats
 	for _, o := range gone {
 		events = s.deleteLocked(events, o, o)
 		stats.Deleted++

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// verifyPage is the page size of a verifying list, of metadata only.
-	verifyPage = 500
+	// refPage is the page size of a list of metadata.
+	refPage = 1000
 	// verifyGrace is how long a difference may last before it is one: the watch
 	// may just be about to deliver it.
 	verifyGrace = 10 * time.Second
@@ -99,24 +99,38 @@ func (s *source) verify(ctx context.Context) (differ string, err error) {
 	return "", nil
 }
 
-// listRefs lists identities only, as PartialObjectMetadata in protobuf, page by
-// page and at one version.
+// listRefs lists the identities of all objects.
 func (s *source) listRefs(ctx context.Context) (refs map[Key]ref, version string, err error) {
 	refs = map[Key]ref{}
-	opts := metav1.ListOptions{Limit: verifyPage}
+	version, err = s.eachRef(ctx, func(key Key, r ref) error {
+		refs[key] = r
+		return nil
+	})
+	return refs, version, err
+}
+
+// eachRef visits the identities of all objects as they were at one version, which
+// it returns. It asks for PartialObjectMetadata in protobuf, page by page: a
+// fortieth of the bytes of a full list, and never more than a page in memory.
+func (s *source) eachRef(ctx context.Context, visit func(Key, ref) error) (version string, err error) {
+	opts := metav1.ListOptions{Limit: refPage}
 	s.selectors(&opts)
 	for {
 		page, err := s.cluster.metadata().Resource(s.spec.GVR).Namespace(s.namespace).List(ctx, opts)
 		if err != nil {
-			return nil, "", fmt.Errorf("list metadata: %w", err)
+			return "", fmt.Errorf("list metadata: %w", err)
 		}
-		for _, o := range page.Items {
-			if s.store.filter.match(o.Namespace) {
-				refs[Key{o.Namespace, o.Name}] = ref{string(o.UID), o.ResourceVersion}
+		for i := range page.Items {
+			o := &page.Items[i]
+			if !s.store.filter.match(o.Namespace) {
+				continue
+			}
+			if err := visit(Key{o.Namespace, o.Name}, ref{string(o.UID), o.ResourceVersion}); err != nil {
+				return "", err
 			}
 		}
 		if opts.Continue = page.Continue; opts.Continue == "" {
-			return refs, page.ResourceVersion, nil
+			return page.ResourceVersion, nil
 		}
 	}
 }

@@ -30,7 +30,7 @@ const formatMagic = "informerd snapshot\n"
 // Version bytes of the values, for changes that leave the rest of the file be.
 const (
 	recordVersion     = 1
-	metaVersion       = 1
+	metaVersion       = 2
 	dictionaryVersion = 1
 )
 
@@ -383,6 +383,7 @@ type meta struct {
 	ClusterUID       string            `json:"clusterUID,omitempty"`
 	ServerVersion    string            `json:"serverVersion,omitempty"`
 	Indexes          []string          `json:"indexes,omitempty"`
+	Terms            int               `json:"terms,omitempty"`
 	Dictionaries     int               `json:"dictionaries,omitempty"`
 	Objects          int               `json:"objects"`
 	Sum              uint32            `json:"sum"`
@@ -396,6 +397,7 @@ func (m *meta) saved() cache.Saved {
 		ResourceVersions: m.ResourceVersions,
 		ClusterUID:       m.ClusterUID,
 		ServerVersion:    m.ServerVersion,
+		Terms:            m.Terms,
 		Objects:          m.Objects,
 		SavedAt:          m.SavedAt,
 	}
@@ -411,8 +413,13 @@ func encodeMeta(key []byte, m *meta) ([]byte, error) {
 	return value, nil
 }
 
+// decodeMeta also reads version 1, which has no terms.
 func decodeMeta(key, value []byte) (*meta, error) {
-	body, err := unseal(key, value, metaVersion)
+	version := byte(metaVersion)
+	if len(value) > 0 && value[0] == 1 {
+		version = 1
+	}
+	body, err := unseal(key, value, version)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func TestGolden(t *testing.T) {
 	key, _ := appendKey(nil, rec.Key)
 	name, _ := resourceName(cache.Resource{Cluster: "east", GVR: deployments.GVR})
 	m := &meta{Spec: savedOf(pods, "7").Spec, ResourceVersions: map[string]string{"": "7"}, ClusterUID: "c1",
-		ServerVersion: "v1", Indexes: []string{"label"}, Dictionaries: 1, Objects: 1, Sum: 5, SavedAt: savedOf(pods, "7").SavedAt}
+		ServerVersion: "v1", Indexes: []string{"label"}, Terms: 1, Dictionaries: 1, Objects: 1, Sum: 5, SavedAt: savedOf(pods, "7").SavedAt}
 	value, err := encodeMeta(metaKey, m)
 	if err != nil {
 		t.Fatal(err)
@@ -76,6 +76,18 @@ func TestGolden(t *testing.T) {
 		if want, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: %q, want %q, %v", file, got, want, err)
 		}
+	}
+}
+
+// TestReadMeta1: what an informerd wrote that knew no version of terms.
+func TestReadMeta1(t *testing.T) {
+	value, err := os.ReadFile(filepath.Join("testdata", "meta-1.golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := decodeMeta(metaKey, value)
+	if err != nil || m.Terms != 0 || m.ClusterUID != "c1" || m.Sum != 5 {
+		t.Errorf("decodeMeta() = %+v, %v", m, err)
 	}
 }
 

@@ -345,6 +345,7 @@ func (c *change) writeMeta(b *bbolt.Bucket, m *meta) error {
 	s := &c.batch.Saved
 	m.Spec = s.Spec
 	m.ResourceVersions = s.ResourceVersions
+	m.Terms = s.Terms
 	m.ClusterUID = s.ClusterUID
 	m.ServerVersion = s.ServerVersion
 	if m.SavedAt = s.SavedAt; m.SavedAt.IsZero() {

@@ -144,6 +144,7 @@ func savedOf(r cache.Resource, version string) cache.Saved {
 		ResourceVersions: map[string]string{"": version},
 		ClusterUID:       "c1",
 		ServerVersion:    "v1.36.3",
+		Terms:            1,
 		SavedAt:          time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC),
 	}
 }

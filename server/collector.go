@@ -48,6 +48,8 @@ var resourceMetrics = []metric{
 	gauge("subscribers", "Readers following the changes.", func(s cache.Status) (float64, bool) { return float64(s.Subscribers), true }),
 	counter("events_total", "Changes applied.", func(s cache.Status) uint64 { return s.Events }),
 	counter("relists_total", "Full synchronizations, the first one included.", func(s cache.Status) uint64 { return s.Relists }),
+	counter("comparisons_total", "Relists of metadata only, after which the objects that changed were got.", func(s cache.Status) uint64 { return s.Compared }),
+	counter("comparison_fetches_total", "Objects that those found changed.", func(s cache.Status) uint64 { return s.Fetched }),
 	counter("expired_total", "Watches the API server answered with 410.", func(s cache.Status) uint64 { return s.Expired }),
 	counter("restarts_total", "Watches reopened without a full synchronization.", func(s cache.Status) uint64 { return s.Restarts }),
 	counter("unextracted_total", "Values that could not be indexed.", func(s cache.Status) uint64 { return s.Unextracted }),

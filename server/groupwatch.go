@@ -93,12 +93,8 @@ func appendList(dst []byte, l *listing) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	var item []byte
 	for i := range l.count {
-		if item, err = l.item(item[:0], i); err != nil {
-			return dst, err
-		}
-		if dst, err = lw.item(dst, i, item); err != nil {
+		if dst, err = lw.item(dst, l, i); err != nil {
 			return dst, err
 		}
 	}

@@ -1,23 +1,19 @@
 package server
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/reply"
 )
 
-const (
-	// listBuffer is what of a list is held before it goes out.
-	listBuffer = 32 << 10
-	// checkEvery is how many objects are written between two looks at the
-	// clock.
-	checkEvery = 64
-)
+// checkEvery is how many objects are written to a stream between two looks at
+// the clock.
+const checkEvery = 64
 
 // listing is a list to be written: what it says of itself, and its items.
 type listing struct {
@@ -50,10 +46,9 @@ func objectList(spec cache.Spec, page *cache.Page, v view) *listing {
 	return l
 }
 
-// writeList streams a list. The JSON of objects passes through as it is; no more
-// than one object is held decompressed.
+// writeList answers with a list. The JSON of objects passes through as it is; of
+// a long list no more is held unpacked than a reply.Writer does.
 func writeList(w http.ResponseWriter, r *http.Request, l *listing, v view) error {
-	out := newListWriter(v)
 	w.Header().Set("Content-Type", v.output.mediaType())
 	if l.Metadata.Continue != "" && v.output != outputJSON && v.output != outputYAML {
 		w.Header().Set("Informerd-Continue", l.Metadata.Continue)
@@ -61,40 +56,31 @@ func writeList(w http.ResponseWriter, r *http.Request, l *listing, v view) error
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	client := &clientWriter{w: w}
-	buffered := bufio.NewWriterSize(client, listBuffer)
-	if err := writeItems(r.Context(), buffered, out, l); err != nil {
-		if !client.begun {
-			return err
-		}
+	out := reply.New(r.Context(), w)
+	defer out.Release()
+	err := writeItems(out, newListWriter(v), l)
+	if err == nil {
+		err = out.Finish()
+	}
+	switch {
+	case out.Gone():
+		return &abortError{&writeError{err}}
+	case err != nil && out.Begun():
 		return &abortError{err}
 	}
-	return nil
+	return err
 }
 
-func writeItems(ctx context.Context, out *bufio.Writer, lw listWriter, l *listing) error {
-	buf, err := lw.head(nil, l)
-	if err != nil {
+func writeItems(out *reply.Writer, lw listWriter, l *listing) error {
+	if err := out.Append(func(dst []byte) ([]byte, error) { return lw.head(dst, l) }); err != nil {
 		return err
 	}
-	_, _ = out.Write(buf) // a bufio.Writer keeps its first error
-	var item []byte
 	for i := range l.count {
-		if i%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if item, err = l.item(item[:0], i); err != nil {
-			return err
-		}
-		if buf, err = lw.item(buf[:0], i, item); err != nil {
-			return err
-		}
-		if _, err := out.Write(buf); err != nil {
+		if err := out.Append(func(dst []byte) ([]byte, error) { return lw.item(dst, l, i) }); err != nil {
 			return err
 		}
 	}
-	_, _ = out.Write(lw.foot(buf[:0], l))
-	return out.Flush()
+	return out.Append(func(dst []byte) ([]byte, error) { return lw.foot(dst, l), nil })
 }
 
 func listKind(spec cache.Spec) string {
@@ -121,15 +107,10 @@ type listMeta struct {
 	Resources []kindState `json:"resources,omitempty"`
 }
 
-// clientWriter marks the client's errors as such, and knows whether the answer
-// has begun.
-type clientWriter struct {
-	w     io.Writer
-	begun bool
-}
+// clientWriter marks the client's errors as such.
+type clientWriter struct{ w io.Writer }
 
-func (c *clientWriter) Write(p []byte) (int, error) {
-	c.begun = true
+func (c clientWriter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	if err != nil {
 		err = &writeError{err}
@@ -164,6 +145,7 @@ func writeBody(w http.ResponseWriter, r *http.Request, body []byte) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	if _, err := w.Write(body); err != nil {
 		return &abortError{&writeError{err}}
 	}

@@ -20,6 +20,8 @@ type Options struct {
 	// Addr is the host:port to listen on, default 127.0.0.1:8080; port 0 takes
 	// a free one. Only loopback addresses are accepted: see New.
 	Addr string
+	// TLS is what is served with, if it is given.
+	TLS TLS
 	// Caches is what is served. Required.
 	Caches Caches
 	// Log gets server errors at Error, requests refused and failed at Debug.

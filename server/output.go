@@ -46,24 +46,32 @@ func parseOutput(s string, given bool) (output, error) {
 // one list.
 type listWriter interface {
 	head(dst []byte, l *listing) ([]byte, error)
-	// item appends item i, whose JSON is given.
-	item(dst []byte, i int, item []byte) ([]byte, error)
+	// item appends item i of l.
+	item(dst []byte, l *listing, i int) ([]byte, error)
 	foot(dst []byte, l *listing) []byte
 }
 
 func newListWriter(v view) listWriter {
 	switch {
 	case v.output == outputYAML:
-		return yamlWriter{}
+		return &yamlWriter{}
 	case v.output == outputCSV:
 		return newCSVWriter(v.columns)
 	case v.output == outputNDJSON:
-		return ndjsonWriter{}
+		return &ndjsonWriter{}
 	case v.pretty:
-		return prettyWriter{}
+		return &prettyWriter{}
 	default:
 		return jsonWriter{}
 	}
+}
+
+// scratch holds the JSON of the item that a listWriter turns into another form.
+type scratch struct{ json []byte }
+
+func (s *scratch) read(l *listing, i int) (json []byte, err error) {
+	s.json, err = l.item(s.json[:0], i)
+	return s.json, err
 }
 
 // jsonWriter writes a Kubernetes list.
@@ -74,24 +82,28 @@ func (jsonWriter) head(dst []byte, l *listing) ([]byte, error) {
 	return append(append(dst, bytes.TrimSuffix(head, []byte("}"))...), `,"items":[`...), err
 }
 
-func (jsonWriter) item(dst []byte, i int, item []byte) ([]byte, error) {
+func (jsonWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
 	if i > 0 {
 		dst = append(dst, ',')
 	}
-	return append(dst, item...), nil
+	return l.item(dst, i)
 }
 
 func (jsonWriter) foot(dst []byte, _ *listing) []byte { return append(dst, "]}\n"...) }
 
 // prettyWriter writes the same for people.
-type prettyWriter struct{}
+type prettyWriter struct{ scratch }
 
-func (prettyWriter) head(dst []byte, l *listing) ([]byte, error) {
+func (*prettyWriter) head(dst []byte, l *listing) ([]byte, error) {
 	head, err := marshal(l, true)
 	return append(append(dst, bytes.TrimSuffix(head, []byte("\n}"))...), ",\n  \"items\": ["...), err
 }
 
-func (prettyWriter) item(dst []byte, i int, item []byte) ([]byte, error) {
+func (w *prettyWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
+	item, err := w.read(l, i)
+	if err != nil {
+		return dst, err
+	}
 	if i > 0 {
 		dst = append(dst, ',')
 	}
@@ -102,7 +114,7 @@ func (prettyWriter) item(dst []byte, i int, item []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func (prettyWriter) foot(dst []byte, l *listing) []byte {
+func (*prettyWriter) foot(dst []byte, l *listing) []byte {
 	if l.count == 0 {
 		return append(dst, "]\n}\n"...)
 	}
@@ -110,11 +122,15 @@ func (prettyWriter) foot(dst []byte, l *listing) []byte {
 }
 
 // ndjsonWriter writes one object per line and nothing else.
-type ndjsonWriter struct{}
+type ndjsonWriter struct{ scratch }
 
-func (ndjsonWriter) head(dst []byte, _ *listing) ([]byte, error) { return dst, nil }
+func (*ndjsonWriter) head(dst []byte, _ *listing) ([]byte, error) { return dst, nil }
 
-func (ndjsonWriter) item(dst []byte, _ int, item []byte) ([]byte, error) {
+func (w *ndjsonWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
+	item, err := w.read(l, i)
+	if err != nil {
+		return dst, err
+	}
 	if !bytes.ContainsAny(item, "\r\n") {
 		return append(append(dst, item...), '\n'), nil
 	}
@@ -125,12 +141,12 @@ func (ndjsonWriter) item(dst []byte, _ int, item []byte) ([]byte, error) {
 	return append(out.Bytes(), '\n'), nil
 }
 
-func (ndjsonWriter) foot(dst []byte, _ *listing) []byte { return dst }
+func (*ndjsonWriter) foot(dst []byte, _ *listing) []byte { return dst }
 
 // yamlWriter writes a Kubernetes list as kubectl reads it.
-type yamlWriter struct{}
+type yamlWriter struct{ scratch }
 
-func (yamlWriter) head(dst []byte, l *listing) ([]byte, error) {
+func (*yamlWriter) head(dst []byte, l *listing) ([]byte, error) {
 	head, err := yaml.Marshal(l)
 	dst = append(append(dst, head...), "items:"...)
 	if l.count == 0 {
@@ -139,7 +155,11 @@ func (yamlWriter) head(dst []byte, l *listing) ([]byte, error) {
 	return append(dst, '\n'), err
 }
 
-func (yamlWriter) item(dst []byte, _ int, item []byte) ([]byte, error) {
+func (w *yamlWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
+	item, err := w.read(l, i)
+	if err != nil {
+		return dst, err
+	}
 	text, err := yaml.JSONToYAML(item)
 	if err != nil {
 		return dst, fmt.Errorf("write YAML: %w", err)
@@ -155,11 +175,12 @@ func (yamlWriter) item(dst []byte, _ int, item []byte) ([]byte, error) {
 	return dst, nil
 }
 
-func (yamlWriter) foot(dst []byte, _ *listing) []byte { return dst }
+func (*yamlWriter) foot(dst []byte, _ *listing) []byte { return dst }
 
 // csvWriter writes RFC 4180: a line of names, then one line per item. Several
 // values in one cell are separated by semicolons, objects and arrays are JSON.
 type csvWriter struct {
+	scratch
 	columns   []column
 	extractor *rawjson.Extractor
 	cells     []string
@@ -186,9 +207,13 @@ func (w *csvWriter) head(dst []byte, _ *listing) ([]byte, error) {
 	return w.line(dst)
 }
 
-func (w *csvWriter) item(dst []byte, _ int, item []byte) ([]byte, error) {
+func (w *csvWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
+	item, err := w.read(l, i)
+	if err != nil {
+		return dst, err
+	}
 	values := make([][]string, len(w.columns))
-	err := w.extractor.Each(item, func(v rawjson.Value) bool {
+	err = w.extractor.Each(item, func(v rawjson.Value) bool {
 		if v.Kind != rawjson.Null {
 			values[v.Path] = append(values[v.Path], string(v.Text))
 		}

@@ -57,6 +57,8 @@ type resourceItem struct {
 type counts struct {
 	Events      uint64 `json:"events"`
 	Relists     uint64 `json:"relists"`
+	Compared    uint64 `json:"compared"`
+	Fetched     uint64 `json:"fetched"`
 	Expired     uint64 `json:"expired"`
 	Restarts    uint64 `json:"restarts"`
 	Unextracted uint64 `json:"unextracted"`
@@ -79,7 +81,7 @@ func itemOf(s cache.Status) resourceItem {
 		State: s.State, Reason: s.Reason, Since: s.Since.UTC(), Objects: s.Objects, Bytes: s.Bytes, RawBytes: s.RawBytes,
 		ResourceVersion: s.ResourceVersion, LastEventTime: s.LastEvent.UTC(), ContactTime: s.Contact.UTC(),
 		Indexes: append([]string{}, s.Indexes...),
-		Counts:  counts{s.Events, s.Relists, s.Expired, s.Restarts, s.Unextracted, s.Undecoded, s.Mended, s.Subscribers},
+		Counts:  counts{s.Events, s.Relists, s.Compared, s.Fetched, s.Expired, s.Restarts, s.Unextracted, s.Undecoded, s.Mended, s.Subscribers},
 	}
 	if age, known := ageOf(s); known && s.State.Readable() {
 		seconds := age.Round(time.Millisecond).Seconds()

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -37,6 +38,7 @@ type Server struct {
 	watches    semaphore
 	pager      *cache.Pager[[]kindState] // of lists over many resources
 	relations  *relations
+	cert       *certificate // nil: plain HTTP
 
 	// stopping ends when the event streams must.
 	stopping context.Context
@@ -47,7 +49,7 @@ type Server struct {
 }
 
 // New makes a server. It refuses an address beyond loopback with the reason,
-// because there is no authentication yet.
+// because there is no authentication yet, and a certificate that is none.
 func New(opts Options) (*Server, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -63,6 +65,11 @@ func New(opts Options) (*Server, error) {
 	}
 	if s.relations, err = newRelations(opts); err != nil {
 		return nil, err
+	}
+	if opts.TLS != (TLS{}) {
+		if s.cert, err = loadCertificate(opts.TLS, s.log); err != nil {
+			return nil, err
+		}
 	}
 	for _, h := range opts.Hosts {
 		s.hosts = append(s.hosts, hostName(h))
@@ -110,6 +117,14 @@ func (s *Server) Addr() string {
 	return s.listener.Addr().String()
 }
 
+// URL is where the server is reached.
+func (s *Server) URL() string {
+	if s.cert != nil {
+		return "https://" + s.Addr()
+	}
+	return "http://" + s.Addr()
+}
+
 // Run serves until ctx ends, then ends the event streams, waits for the other
 // requests and returns nil. A server runs once.
 func (s *Server) Run(ctx context.Context) error {
@@ -124,10 +139,16 @@ func (s *Server) Run(ctx context.Context) error {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	s.log.Info("serving", "address", s.Addr())
+	s.log.Info("serving", "address", s.Addr(), "url", s.URL())
 
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(s.listener) }()
+	if s.cert == nil {
+		go func() { served <- srv.Serve(s.listener) }()
+	} else {
+		srv.TLSConfig = &tls.Config{GetCertificate: s.cert.get}
+		go func() { served <- srv.ServeTLS(s.listener, "", "") }()
+		defer s.cert.follow(ctx)()
+	}
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve: %w", err)

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/reply"
 )
 
 // serve runs the server on a free port until the test ends, and returns its
@@ -289,8 +290,10 @@ func (c *lateContext) Err() error {
 func TestBrokenAnswer(t *testing.T) {
 	w := newWorld(t)
 	var objects []string
+	long := `"status":{"message":"` + strings.Repeat("long ", 4*reply.Whole/500/5) + `",`
 	for i := range 500 {
-		objects = append(objects, pod("a", fmt.Sprintf("pod-%d", i), "web", "n1", i+1))
+		o := pod("a", fmt.Sprintf("pod-%d", i), "web", "n1", i+1)
+		objects = append(objects, strings.Replace(o, `"status":{`, long, 1))
 	}
 	w.pods.replace(t, "600", objects...)
 	page, err := w.pods.store.Page(t.Context(), cache.Query{}, 0, "")

@@ -28,7 +28,7 @@ type eventWriter struct {
 
 func newEventWriter(w http.ResponseWriter, v view) *eventWriter {
 	return &eventWriter{
-		out:     bufio.NewWriterSize(&clientWriter{w: w}, eventBuffer),
+		out:     bufio.NewWriterSize(clientWriter{w}, eventBuffer),
 		control: http.NewResponseController(w),
 		enc:     encoder{view: v},
 	}

@@ -63,7 +63,7 @@ func Compile(text string, now time.Time) (*Filter, error) {
 		return nil, invalid("column 1: %v", err)
 	}
 	tree := checked.NativeRep()
-	f := &Filter{text: text, now: types.Timestamp{Time: now}, clock: reads(tree.Expr(), "now"), program: program, hints: hintsOf(tree.Expr())}
+	f := &Filter{text: text, now: types.Timestamp{Time: now}, clock: reads(tree.Expr(), "now"), program: program, hints: hintsOf(tree.Expr(), types.Timestamp{Time: now})}
 	f.scratch.New = func() any { return &evaluation{now: f.now} }
 	return f, nil
 }

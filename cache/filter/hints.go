@@ -17,10 +17,10 @@ import (
 )
 
 // hintsOf finds conditions on single paths that hold whenever the expression is
-// true. An evaluation error is no match, so what would be one need not be
-// looked at.
-func hintsOf(e ast.Expr) cache.Hints {
-	h := hinter{}
+// true, where now is the value of the variable now. An evaluation error is no
+// match, so what would be one need not be looked at.
+func hintsOf(e ast.Expr, now types.Timestamp) cache.Hints {
+	h := hinter{now: now}
 	h.add(e)
 	return h.hints
 }
@@ -29,6 +29,7 @@ func hintsOf(e ast.Expr) cache.Hints {
 type hinter struct {
 	hints cache.Hints
 	scope scope
+	now   types.Timestamp
 }
 
 // scope maps the variables of comprehensions to the paths of their elements.
@@ -54,8 +55,8 @@ func (h *hinter) call(c ast.CallExpr) {
 	case operators.LogicalOr:
 		h.either(args[0], args[1])
 	case operators.Equals:
-		if !h.compare(selection.Equals, args[0], args[1]) {
-			h.compare(selection.Equals, args[1], args[0])
+		if !h.compare(selection.Equals, args[0], args[1]) && !h.compare(selection.Equals, args[1], args[0]) {
+			h.ordered(operators.Equals, args[0], args[1])
 		}
 	case operators.NotEquals:
 		if !h.compare(selection.NotEquals, args[0], args[1]) {
@@ -63,28 +64,12 @@ func (h *hinter) call(c ast.CallExpr) {
 		}
 	case operators.In:
 		h.in(args[0], args[1])
-	case "startsWith":
+	case operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
+		h.ordered(c.FunctionName(), args[0], args[1])
+	default:
 		if c.IsMemberFunction() {
-			h.startsWith(c.Target(), args[0])
+			h.member(c)
 		}
-	}
-}
-
-// startsWith takes up path.startsWith("prefix").
-func (h *hinter) startsWith(target, prefix ast.Expr) {
-	text, ok := stringLiteral(prefix)
-	if !ok || text == "" {
-		return
-	}
-	if fallback, ok := fallbackOf(target); ok && strings.HasPrefix(fallback, text) {
-		return // what has no value matches, too
-	}
-	path, ok := h.pathOr(target)
-	if !ok || strings.Contains(path, "[*]") || strings.HasPrefix(path, labelsPath) {
-		return
-	}
-	if p, err := rawjson.ParsePath(path); err == nil {
-		h.hints.Prefixes = append(h.hints.Prefixes, cache.FieldPrefix{Path: p, Prefix: text})
 	}
 }
 
@@ -117,6 +102,7 @@ func (h *hinter) in(left, right ast.Expr) {
 	for _, e := range right.AsList().Elements() {
 		v, ok := literal(e)
 		if !ok {
+			h.inNumbers(left, right.AsList().Elements())
 			return
 		}
 		values = append(values, v)
@@ -153,9 +139,12 @@ func fallbackOf(e ast.Expr) (string, bool) {
 
 // either takes up a || b where both sides ask for values at the same path.
 func (h *hinter) either(a, b ast.Expr) {
-	left, right := hinter{scope: h.scope}, hinter{scope: h.scope}
+	left, right := hinter{scope: h.scope, now: h.now}, hinter{scope: h.scope, now: h.now}
 	left.add(a)
 	right.add(b)
+	if x, y := left.hints.Ranges, right.hints.Ranges; len(x) == 1 && len(y) == 1 && x[0].Path == y[0].Path {
+		h.within(x[0].Path.String(), slices.Concat(x[0].Ranges, y[0].Ranges)...)
+	}
 	if len(left.hints.Fields) != 1 || len(right.hints.Fields) != 1 {
 		return
 	}

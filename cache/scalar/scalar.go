@@ -124,7 +124,7 @@ func hugeExponent(s string) bool {
 }
 
 func parseTime(s string) (time.Time, bool) {
-	if len(s) < len("2006-01-02T15:04:05Z") {
+	if len(s) < len("2006-01-02T5:04:05Z") { // the shortest that Parse takes
 		return time.Time{}, false
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)

@@ -71,7 +71,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	var modes atomic.Value // kubeapi.Modes
 	modes.Store(cfg.Kubernetes)
 	srv, err := server.New(server.Options{
-		Addr: cfg.Listen, Caches: server.FromFactory(factory), Upstream: ups.get,
+		Addr: cfg.Listen, TLS: cfg.TLS, Caches: server.FromFactory(factory), Upstream: ups.get,
 		Modes: func() kubeapi.Modes { return modes.Load().(kubeapi.Modes) },
 		Log:   log, Web: web.FS(), Version: buildVersion(),
 		References: cfg.References, SearchTexts: cfg.Search.Texts,
@@ -91,7 +91,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 			r.setRules(next.Resources)
 		}
 	}
-	shown := newProgress(out, log, start, "http://"+srv.Addr(), factory, replicas)
+	shown := newProgress(out, log, start, srv.URL(), factory, replicas)
 
 	// The informers stop first, and what they brought is saved; then the event
 	// streams tell the rest of it and end. So a client has seen all that the

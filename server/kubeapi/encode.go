@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"sigs.k8s.io/yaml"
 
@@ -68,6 +69,7 @@ func writeBody(w http.ResponseWriter, m media, body []byte) error {
 		return err
 	}
 	w.Header().Set("Content-Type", m.contentType())
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	_, err = w.Write(body)
 	return cut(err)
 }

@@ -1,7 +1,6 @@
 package kubeapi
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -12,15 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/reply"
 )
 
-const (
-	// listBuffer is what of a list is held before it goes out.
-	listBuffer = 32 << 10
-	// checkEvery is how many objects are written between two looks at the
-	// client.
-	checkEvery = 64
-)
+// checkEvery is how many objects are written to a stream between two looks at
+// the client.
+const checkEvery = 64
 
 // listOrWatch answers with objects, and with what becomes of them.
 func (a *API) listOrWatch(w http.ResponseWriter, r *http.Request, t *target) error {
@@ -170,54 +166,54 @@ func listKind(spec cache.Spec) string {
 	return spec.Kind + "List"
 }
 
-// writeList streams a page. Indented or as YAML it has to be made as a whole.
+// writeList answers with a page. Indented or as YAML it has to be made as a
+// whole.
 func writeList(w http.ResponseWriter, r *http.Request, t *target, m media, page *cache.Page, selected bool) error {
 	head, err := listHead(t, m, metaOf(page, selected))
 	if err != nil {
 		return err
 	}
 	if m.pretty || m.yaml {
-		var body bytes.Buffer
-		if err := writeItems(r.Context(), &body, head, page.Objects, m); err != nil {
+		var body []byte
+		err := makeList(head, page.Objects, m, func(add func([]byte) ([]byte, error)) error {
+			if err := r.Context().Err(); err != nil {
+				return err
+			}
+			body, err = add(body)
+			return err
+		})
+		if err != nil {
 			return err
 		}
-		return writeBody(w, m, body.Bytes())
+		return writeBody(w, m, body)
 	}
 	w.Header().Set("Content-Type", m.contentType())
-	out := bufio.NewWriterSize(w, listBuffer)
-	if err := writeItems(r.Context(), out, head, page.Objects, m); err != nil {
+	out := reply.New(r.Context(), w)
+	defer out.Release()
+	if err = makeList(head, page.Objects, m, out.Append); err == nil {
+		err = out.Finish()
+	}
+	if err != nil && out.Begun() {
+		return &CutError{Cause: err, Client: out.Gone()}
+	}
+	return err
+}
+
+// makeList hands a whole list, piece by piece, to put.
+func makeList(head []byte, objects []*cache.Object, m media, put func(add func(dst []byte) ([]byte, error)) error) error {
+	if err := put(func(dst []byte) ([]byte, error) { return append(dst, head...), nil }); err != nil {
 		return err
 	}
-	return cut(out.Flush())
-}
-
-type writer interface {
-	Write([]byte) (int, error)
-	WriteString(string) (int, error)
-}
-
-// writeItems writes a whole list. Its errors are *CutError.
-func writeItems(ctx context.Context, out writer, head []byte, objects []*cache.Object, m media) error {
-	if _, err := out.Write(head); err != nil {
-		return cut(err)
-	}
-	var buf []byte
 	for n, o := range objects {
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			return cut(ctx.Err())
-		}
-		buf = buf[:0]
-		if n > 0 {
-			buf = append(buf, ',')
-		}
-		var err error
-		if buf, err = appendObject(buf, o, m.as); err != nil {
-			return &CutError{Cause: err}
-		}
-		if _, err := out.Write(buf); err != nil {
-			return cut(err)
+		err := put(func(dst []byte) ([]byte, error) {
+			if n > 0 {
+				dst = append(dst, ',')
+			}
+			return appendObject(dst, o, m.as)
+		})
+		if err != nil {
+			return err
 		}
 	}
-	_, err := out.WriteString("]}\n")
-	return cut(err)
+	return put(func(dst []byte) ([]byte, error) { return append(dst, "]}\n"...), nil })
 }

@@ -61,7 +61,8 @@ func (m media) forDiscovery() bool {
 func plain(m media) bool { return m.as == "" && m.group == "" && m.version == "" }
 
 // negotiate chooses the first form that the client accepts and allowed takes.
-// A client that prefers protobuf or CBOR gets JSON if it accepts that too.
+// A client that prefers protobuf or CBOR gets JSON if it accepts that too. As at
+// the API server, weights only order the forms: one of 0 does not refuse its form.
 func negotiate(r *http.Request, allowed func(media) bool) (media, error) {
 	header := strings.Join(r.Header.Values("Accept"), ",")
 	if header == "" {
@@ -71,7 +72,7 @@ func negotiate(r *http.Request, allowed func(media) bool) (media, error) {
 		yaml := clause.Type == "application" && clause.SubType == "yaml"
 		json := clause.Type == "*" || clause.Type == "application" && (clause.SubType == "*" || clause.SubType == "json")
 		stream := clause.Params["stream"]
-		if !json && !yaml || clause.Q == 0 || stream != "" && stream != "watch" {
+		if !json && !yaml || stream != "" && stream != "watch" {
 			continue
 		}
 		m := media{

@@ -104,28 +104,29 @@ func goodFor(cell json.RawMessage) time.Duration {
 
 // inPrintedOrder puts a table in the order its printer gives it, where that is
 // not the order of names: FlowSchemas are shown by precedence.
-func inPrintedOrder(r cache.Resource, objs []*cache.Object, printed []*row) ([]*cache.Object, []*row) {
+func inPrintedOrder(r cache.Resource, objs []*cache.Object, lines []line) ([]*cache.Object, []line) {
 	if r.Name() != "flowschemas.flowcontrol.apiserver.k8s.io" {
-		return objs, printed
+		return objs, lines
 	}
 	order := make([]int, len(objs))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(precedence(printed[a]), precedence(printed[b])) })
-	sortedObjs, sortedRows := make([]*cache.Object, len(objs)), make([]*row, len(objs))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(lines[a].precedence(), lines[b].precedence()) })
+	sortedObjs, sortedLines := make([]*cache.Object, len(objs)), make([]line, len(lines))
 	for to, from := range order {
-		sortedObjs[to], sortedRows[to] = objs[from], printed[from]
+		sortedObjs[to], sortedLines[to] = objs[from], lines[from]
 	}
-	return sortedObjs, sortedRows
+	return sortedObjs, sortedLines
 }
 
 // precedence is the number in the third cell.
-func precedence(r *row) int {
-	if r == nil || len(r.cells) < 3 {
+func (l line) precedence() int {
+	if len(l.cells) < 3 {
 		return math.MaxInt
 	}
-	n, err := strconv.Atoi(string(r.cells[2]))
+	raw, _ := l.cells[2].(json.RawMessage)
+	n, err := strconv.Atoi(string(raw))
 	if err != nil {
 		return math.MaxInt
 	}

@@ -16,11 +16,13 @@ import (
 )
 
 // printer makes tables of one resource for one request. The objects are those
-// of the copy; how they look in a row is asked of the API server, see rows.
+// of the copy. How they look in a row their definition says, if they are custom
+// resources; else it is asked of the API server, see rows.
 type printer struct {
 	*target
 	api      *API
-	version  string // of the Table
+	custom   *customPrinter // nil: rows are asked for
+	version  string         // of the Table
 	include  metav1.IncludeObjectPolicy
 	selector string // labelSelector of the request
 	headed   bool   // a stream has said its columns
@@ -30,8 +32,18 @@ type printer struct {
 }
 
 func (a *API) newPrinter(r *http.Request, t *target) *printer {
-	return &printer{target: t, api: a, version: "v1", selector: r.URL.Query().Get("labelSelector"),
+	custom, err := a.customPrinter(t.spec())
+	if err != nil {
+		a.log.Debug("cannot learn the columns of a definition", "gvr", t.spec().Resource.String(), "err", err)
+	}
+	return &printer{target: t, api: a, custom: custom, version: "v1", selector: r.URL.Query().Get("labelSelector"),
 		include: metav1.IncludeObjectPolicy(r.URL.Query().Get("includeObject"))}
+}
+
+// line is one object in a table.
+type line struct {
+	cells      []any
+	conditions json.RawMessage
 }
 
 // writeTable answers with a page as a table.
@@ -72,8 +84,11 @@ func (p *printer) event(ctx context.Context, o *cache.Object, version string) ([
 
 // table prints objs.
 func (p *printer) table(ctx context.Context, objs []*cache.Object, meta listMeta, headless bool) ([]byte, error) {
-	columns, printed := p.print(ctx, objs)
-	objs, printed = inPrintedOrder(p.spec().Resource, objs, printed)
+	columns, lines, err := p.lines(ctx, objs)
+	if err != nil {
+		return nil, err
+	}
+	objs, lines = inPrintedOrder(p.spec().Resource, objs, lines)
 	head := struct {
 		Kind       string                         `json:"kind"`
 		APIVersion string                         `json:"apiVersion"`
@@ -93,21 +108,21 @@ func (p *printer) table(ctx context.Context, objs []*cache.Object, meta listMeta
 		if i > 0 {
 			body = append(body, ',')
 		}
-		if body, err = p.appendRow(body, columns, printed[i], o); err != nil {
+		if body, err = p.appendRow(body, lines[i], o); err != nil {
 			return nil, err
 		}
 	}
 	return append(body, "]}"...), nil
 }
 
-func (p *printer) appendRow(dst []byte, columns []metav1.TableColumnDefinition, r *row, o *cache.Object) ([]byte, error) {
-	cells, err := marshal(cellsOf(columns, r, o))
+func (p *printer) appendRow(dst []byte, l line, o *cache.Object) ([]byte, error) {
+	cells, err := marshal(l.cells)
 	if err != nil {
 		return dst, err
 	}
 	dst = append(append(dst, `{"cells":`...), cells...)
-	if r != nil && len(r.conditions) > 0 {
-		dst = append(append(dst, `,"conditions":`...), r.conditions...)
+	if len(l.conditions) > 0 {
+		dst = append(append(dst, `,"conditions":`...), l.conditions...)
 	}
 	dst = append(dst, `,"object":`...)
 	switch p.include {
@@ -119,6 +134,28 @@ func (p *printer) appendRow(dst []byte, columns []metav1.TableColumnDefinition, 
 		dst, err = appendObject(dst, o, asPartial)
 	}
 	return append(dst, '}'), err
+}
+
+// lines print objs.
+func (p *printer) lines(ctx context.Context, objs []*cache.Object) ([]metav1.TableColumnDefinition, []line, error) {
+	all := make([]line, len(objs))
+	if p.custom != nil {
+		var err error
+		for i, o := range objs {
+			if all[i].cells, err = p.custom.cells(o); err != nil {
+				return nil, nil, err
+			}
+		}
+		return p.custom.columns, all, nil
+	}
+	columns, printed := p.print(ctx, objs)
+	for i, o := range objs {
+		all[i].cells = cellsOf(columns, printed[i], o)
+		if printed[i] != nil {
+			all[i].conditions = printed[i].conditions
+		}
+	}
+	return columns, all, nil
 }
 
 // cellsOf are the cells of o: as they were printed, but with an age of now. A
@@ -218,6 +255,9 @@ func (p *printer) ask(ctx context.Context, objs []*cache.Object) error {
 // another. It is no error that it was not there: the version may be that of its
 // deletion.
 func (p *printer) askAt(ctx context.Context, o *cache.Object) error {
+	if p.custom != nil {
+		return nil
+	}
 	_, printed := p.api.rows.get(p.spec().Resource, []*cache.Object{o})
 	if printed[0].shows(o, time.Now()) || p.spec().Aggregated {
 		return nil

@@ -21,6 +21,7 @@ var groups = []group{
 	{"warm", (*bench).warm},
 	{"snapshot", (*bench).snapshotSize},
 	{"query", (*bench).query},
+	{"scan", (*bench).scan},
 	{"relations", (*bench).relations},
 	{"events", (*bench).events},
 }
@@ -45,11 +46,13 @@ type bench struct {
 	samples map[string][]sample
 	// saved is what the snapshot of a stopped informerd is, once there is one.
 	saved *savedSnapshot
+	// peak is the most memory that any informerd of the run needed.
+	peak *peak
 }
 
 // newBench starts the cluster and looks at its data.
 func newBench(ctx context.Context, o options) (*bench, error) {
-	b := &bench{options: o, samples: map[string][]sample{}}
+	b := &bench{options: o, samples: map[string][]sample{}, peak: &peak{}}
 	var err error
 	if b.scratch, err = os.MkdirTemp("", "informerd-bench-"); err != nil {
 		return nil, err
@@ -60,7 +63,7 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 	if b.cluster, err = openCluster(ctx, o.devcluster, o.dir, o.pods); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
-	if err := removeEventPods(ctx, b.cluster); err != nil {
+	if err := errors.Join(removeEventPods(ctx, b.cluster), ensureDeployments(ctx, b.cluster)); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	if b.data, err = b.cluster.dataset(ctx); err != nil {
@@ -99,7 +102,10 @@ func (b *bench) measure(ctx context.Context) ([]Row, error) {
 		rows = append(rows, measured...)
 		logf("%s: measured in %.0f s", g.name, time.Since(start).Seconds())
 	}
-	return rows, nil
+	if len(b.peers) < len(allPeers) {
+		rows = withoutPeers(rows)
+	}
+	return append(rows, b.peak.row(b.data.Pods)), nil
 }
 
 // logf reports progress.

@@ -73,9 +73,9 @@ func (b *bench) warm(ctx context.Context) ([]Row, error) {
 		}
 		starts = append(starts, w)
 	}
-	if len(b.samples["dynamic"]) == 0 {
+	if b.measures(dynamicInformer) && len(b.samples[dynamicInformer]) == 0 {
 		logf("cold sync of its peer")
-		if err := b.coldSync(ctx, "dynamic"); err != nil {
+		if err := b.coldSync(ctx, dynamicInformer); err != nil {
 			return nil, err
 		}
 	}
@@ -147,8 +147,8 @@ func (b *bench) warmRows(starts []warmStart) []Row {
 		cpu = append(cpu, w.sample.CPU)
 	}
 	ours := newFigure("informerd", answers)
-	cold := newFigure("dynamicinformer, cold sync", of(b.samples["dynamic"], func(s sample) float64 { return s.Wall }))
-	coldCPU := newFigure(cold.Name, of(b.samples["dynamic"], func(s sample) float64 { return s.CPU }))
+	cold := newFigure("dynamicinformer, cold sync", of(b.samples[dynamicInformer], func(s sample) float64 { return s.Wall }))
+	coldCPU := newFigure(cold.Name, of(b.samples[dynamicInformer], func(s sample) float64 { return s.CPU }))
 	return []Row{
 		{What: what, Unit: unitSeconds, Ours: ours, Bar: atMost(0.5)},
 		{What: what, Unit: unitSeconds, Ours: ours, Peer: cold, Bar: ratioAtMost(1.0 / 15)},

@@ -35,7 +35,7 @@ func growth(base *report, rows []Row, pods int) []Row {
 	for _, row := range rows {
 		then, ok := base.find(row)
 		known := slices.ContainsFunc(all, func(r Row) bool { return r.What == "growth: "+row.kind() && r.Ours.Name == row.Ours.Name })
-		if !ok || known || row.Group == "events" || row.Unit == unitCount {
+		if !ok || known || then.Value == 0 || row.Constant || row.Unit == unitCount {
 			continue
 		}
 		g := Row{Group: "growth", What: "growth: " + row.kind(), Unit: row.Unit, Ours: row.Ours, Bar: ratioAtMost(growsBy)}

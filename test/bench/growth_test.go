@@ -8,6 +8,7 @@ func TestGrowth(t *testing.T) {
 		{Group: "cold", What: "heap per object", Unit: unitBytes, Ours: figure(1000)},
 		{Group: "warm", What: "LISTs", Unit: unitCount, Ours: figure(0)},
 		{Group: "query", What: "index query of about 6 pods in full", Unit: unitPerSecond, Ours: figure(900)},
+		{Group: "events", What: "delay", Unit: unitSeconds, Ours: figure(1), Constant: true},
 	}}
 	rows := growth(base, []Row{
 		{Group: "cold", What: "wall time", Unit: unitSeconds, Ours: figure(9), Peer: figure(1)},
@@ -16,6 +17,7 @@ func TestGrowth(t *testing.T) {
 		{Group: "warm", What: "LISTs", Unit: unitCount, Ours: figure(0)},
 		{Group: "query", What: "index query of about 60 pods in full", Unit: unitPerSecond, Ours: figure(80)},
 		{Group: "cold", What: "new", Unit: unitSeconds, Ours: figure(1)},
+		{Group: "events", What: "delay", Unit: unitSeconds, Ours: figure(1), Constant: true},
 	}, 1000)
 	want := []struct {
 		what    string

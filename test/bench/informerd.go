@@ -38,6 +38,7 @@ type informerd struct {
 	*process
 	url  string
 	http *http.Client
+	peak *peak
 }
 
 // startInformerd starts informerd with a snapshot file, or none if it is empty.
@@ -50,13 +51,22 @@ func (b *bench) startInformerd(ctx context.Context, snapshot string) (*informerd
 	cmd := exec.Command(b.informerd, "serve", "--config", b.config, "--kubeconfig", b.cluster.info.Kubeconfig,
 		"--listen", address, "--snapshot", snapshot, "--log-level", "warn")
 	i := &informerd{
-		url: "http://" + address,
+		url:  "http://" + address,
+		peak: b.peak,
 		http: &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 			DisableCompression: true, MaxIdleConnsPerHost: 2 * loadWorkers,
 		}},
 	}
 	i.process, err = startProcess(ctx, "informerd", cmd)
 	return i, err
+}
+
+// stop ends informerd in order, and keeps how much memory it needed.
+func (i *informerd) stop() error {
+	if err := i.peak.note(i.pid()); err != nil {
+		return errors.Join(err, i.died())
+	}
+	return i.process.stop()
 }
 
 func freeAddress() (string, error) {

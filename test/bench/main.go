@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -42,8 +43,12 @@ type options struct {
 	pods       int
 	rounds     int
 	groups     []string
+	peers      []string
 	dir        string
 	json       string
+	svg        string
+	doc        string
+	from       string
 	base       string
 	strict     bool
 	duration   time.Duration
@@ -53,13 +58,17 @@ type options struct {
 
 func parseFlags(args []string) (options, error) {
 	var o options
-	var rows string
+	var rows, peers string
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.IntVar(&o.pods, "pods", 20000, "how many `pods` the cluster holds")
 	f.IntVar(&o.rounds, "rounds", 3, "how often each subject is measured; the table has medians")
 	f.StringVar(&rows, "rows", strings.Join(groupNames(), ","), "`groups` of rows to measure")
+	f.StringVar(&peers, "peers", strings.Join(allPeers, ","), "`peers` to measure beside informerd, or none")
 	f.StringVar(&o.dir, "dir", "", "directory of the cluster, kept for the next run; one that runs there is used and left running (default data/bench-PODS)")
-	f.StringVar(&o.json, "json", filepath.Join("test", "results", "bench.json"), "`file` for the figures; empty: none")
+	f.StringVar(&o.json, "json", "", "`file` for the figures (default test/results/bench-PODS.json, with the groups in its name if they are not all)")
+	f.StringVar(&o.svg, "svg", "", "`file` for the picture (default beside the figures)")
+	f.StringVar(&o.doc, "doc", "", "Markdown `file` to write the table into, between its bench marks")
+	f.StringVar(&o.from, "from", "", "`file` of figures to write the table and the picture of, without measuring")
 	f.StringVar(&o.base, "base", "", "`file` of figures of a run with fewer pods: adds rows that show the growth since")
 	f.BoolVar(&o.strict, "strict", false, "exit with 1 if a bar is not held")
 	f.DurationVar(&o.duration, "duration", 5*time.Second, "how long each measurement of queries and events takes")
@@ -74,12 +83,29 @@ func parseFlags(args []string) (options, error) {
 	if o.pods < 1 || o.rounds < 1 || o.duration < time.Second {
 		return o, errors.New("--pods and --rounds must be at least 1, --duration at least 1s")
 	}
-	if o.dir == "" {
-		o.dir = filepath.Join("data", fmt.Sprintf("bench-%d", o.pods))
-	}
-	var err error
+	var err, perr error
 	o.groups, err = parseGroups(rows)
-	return o, err
+	o.peers, perr = parsePeers(peers)
+	o.setFiles()
+	return o, errors.Join(err, perr)
+}
+
+// setFiles fills in the files that follow from others. Figures of some groups of
+// rows do not replace those of all.
+func (o *options) setFiles() {
+	name := fmt.Sprintf("bench-%d", o.pods)
+	if o.dir == "" {
+		o.dir = filepath.Join("data", name)
+	}
+	if len(o.groups) < len(groups) {
+		name += "-" + strings.Join(o.groups, "-")
+	}
+	if o.json == "" {
+		o.json = filepath.Join("test", "results", name+".json")
+	}
+	if o.svg == "" {
+		o.svg = strings.TrimSuffix(cmp.Or(o.from, o.json), ".json") + ".svg"
+	}
 }
 
 func parseGroups(rows string) ([]string, error) {
@@ -92,38 +118,27 @@ func parseGroups(rows string) ([]string, error) {
 	return groups, nil
 }
 
-// run measures all that is asked for and prints the table.
+// run writes the report of a run, of one now or of an earlier one.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	o, err := parseFlags(args)
 	if err != nil {
 		return err
 	}
-	for _, program := range []string{o.informerd, o.devcluster} {
-		if _, err := os.Stat(program); err != nil {
-			return fmt.Errorf("%w: run make build devcluster", err)
-		}
+	var r *report
+	if o.from != "" {
+		r, err = readReport(o.from)
+	} else {
+		r, err = measureAll(ctx, o)
 	}
-	var base *report
-	if o.base != "" {
-		if base, err = readReport(o.base); err != nil {
-			return err
-		}
-	}
-	b, err := newBench(ctx, o)
 	if err != nil {
 		return err
 	}
-	rows, err := b.measure(ctx)
-	if err := errors.Join(err, b.close()); err != nil {
+	r.print(out)
+	if err := r.draw(o.svg); err != nil {
 		return err
 	}
-	if base != nil {
-		rows = append(rows, growth(base, rows, b.data.Pods)...)
-	}
-	r := newReport(o, b.data, rows)
-	r.print(out)
-	if o.json != "" {
-		if err := r.save(o.json); err != nil {
+	if o.doc != "" {
+		if err := r.insert(o.doc); err != nil {
 			return err
 		}
 	}
@@ -131,4 +146,33 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("%d bars are not held", missed)
 	}
 	return nil
+}
+
+// measureAll measures all that is asked for and saves the figures.
+func measureAll(ctx context.Context, o options) (*report, error) {
+	for _, program := range []string{o.informerd, o.devcluster} {
+		if _, err := os.Stat(program); err != nil {
+			return nil, fmt.Errorf("%w: run make build devcluster", err)
+		}
+	}
+	var base *report
+	var err error
+	if o.base != "" {
+		if base, err = readReport(o.base); err != nil {
+			return nil, err
+		}
+	}
+	b, err := newBench(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := b.measure(ctx)
+	if err := errors.Join(err, b.close()); err != nil {
+		return nil, err
+	}
+	if base != nil {
+		rows = append(rows, growth(base, rows, b.data.Pods)...)
+	}
+	r := newReport(o, b.data, rows)
+	return r, r.save(o.json)
 }

@@ -121,6 +121,15 @@ func statusBytes(pid int, field string) (float64, error) {
 	return 0, fmt.Errorf("read memory: no %s", field)
 }
 
+// resetPeak makes VmHWM begin anew at the present resident memory, which it
+// returns.
+func resetPeak(pid int) (float64, error) {
+	if err := os.WriteFile(procFile(pid, "clear_refs"), []byte("5"), 0); err != nil {
+		return 0, fmt.Errorf("reset peak memory: %w", err)
+	}
+	return statusBytes(pid, "VmRSS")
+}
+
 func procFile(pid int, name string) string {
 	return filepath.Join("/proc", strconv.Itoa(pid), name)
 }

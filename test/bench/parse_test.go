@@ -44,10 +44,17 @@ func TestSequenceOf(t *testing.T) {
 
 func TestParseFlags(t *testing.T) {
 	o, err := parseFlags([]string{"--pods", "500", "--rows", "cold,warm"})
-	if err != nil || o.dir != "data/bench-500" || len(o.groups) != 2 {
+	if err != nil || o.dir != "data/bench-500" || o.json != "test/results/bench-500-cold-warm.json" || o.svg != "test/results/bench-500-cold-warm.svg" ||
+		len(o.groups) != 2 || len(o.peers) != len(allPeers) {
 		t.Errorf("got %+v, %v", o, err)
 	}
-	for _, args := range [][]string{{"--rows", "hot"}, {"--rows", ""}, {"--pods", "0"}, {"--rounds", "0"}, {"extra"}} {
+	if o, err := parseFlags(nil); err != nil || o.json != "test/results/bench-20000.json" {
+		t.Errorf("got %+v, %v", o, err)
+	}
+	if o, err := parseFlags([]string{"--from", "docs/figures.json", "--peers", "none"}); err != nil || o.svg != "docs/figures.svg" || len(o.peers) != 0 {
+		t.Errorf("got %+v, %v", o, err)
+	}
+	for _, args := range [][]string{{"--rows", "hot"}, {"--rows", ""}, {"--pods", "0"}, {"--rounds", "0"}, {"--peers", "rancher"}, {"extra"}} {
 		if _, err := parseFlags(args); err == nil {
 			t.Errorf("%q is accepted", args)
 		}

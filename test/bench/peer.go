@@ -22,18 +22,21 @@ import (
 //
 //	heap                      how much heap it holds
 //	query DURATION APP,...    how often it answers which pods an app has
+//	ask QUESTION              one of questions; only of the peer "list"
 //	write RATE DURATION       changes pods; only of the peer "writer"
 const peerCommand = "peer"
 
 // peers are the subjects that run within this program, by name.
 var peers = map[string]func(context.Context, *rest.Config) (*synced, error){
-	"get":         syncGet,
-	"dynamic":     syncDynamic,
-	"dynamic-app": syncDynamicApp,
-	"typed":       syncTyped,
-	"cache":       syncCache,
-	"cache-all":   syncCacheAll,
-	"writer":      startWriter,
+	"get":                syncGet,
+	"dynamic":            syncDynamic,
+	"dynamic-app":        syncDynamicApp,
+	"controller-runtime": syncRuntime,
+	"typed":              syncTyped,
+	"list":               startLister,
+	"cache":              syncCache,
+	"cache-all":          syncCacheAll,
+	"writer":             startWriter,
 }
 
 // synced is a peer that has what it came for.
@@ -43,6 +46,8 @@ type synced struct {
 	// answer appends the JSON of all pods of an app to dst and says how many
 	// they are; nil if the peer has no answers. It is safe for concurrent use.
 	answer func(dst []byte, app string) ([]byte, int, error)
+	// ask answers a question about all pods; nil if the peer cannot.
+	ask func(context.Context, question) (answer, error)
 	// write changes pods, rate times a second; nil if the peer does not write.
 	write func(ctx context.Context, rate int, duration time.Duration) (int, error)
 	// held is kept until the end, so that it is on the heap when that is measured.
@@ -56,6 +61,7 @@ type reply struct {
 	Heap     float64 `json:"heap,omitempty"`
 	Requests int     `json:"requests,omitempty"`
 	Seconds  float64 `json:"seconds,omitempty"`
+	Answer   answer  `json:"answer,omitempty"`
 	Error    string  `json:"error,omitempty"`
 }
 
@@ -111,6 +117,8 @@ func (s *synced) obey(ctx context.Context, order []string, before float64) (repl
 		return reply{Heap: heapInUse() - before}, nil
 	case len(order) == 3 && order[0] == "query" && s.answer != nil:
 		return s.obeyQuery(ctx, order[1], order[2])
+	case len(order) == 2 && order[0] == "ask" && s.ask != nil:
+		return s.obeyAsk(ctx, order[1])
 	case len(order) == 3 && order[0] == "write" && s.write != nil:
 		return s.obeyWrite(ctx, order[1], order[2])
 	default:
@@ -128,6 +136,16 @@ func (s *synced) obeyQuery(ctx context.Context, duration, apps string) (reply, e
 		return buf, err
 	})
 	return reply{Requests: load.requests, Seconds: load.seconds}, err
+}
+
+func (s *synced) obeyAsk(ctx context.Context, name string) (reply, error) {
+	q, err := findQuestion(name)
+	if err != nil {
+		return reply{}, err
+	}
+	start := time.Now()
+	a, err := s.ask(ctx, q)
+	return reply{Seconds: time.Since(start).Seconds(), Answer: a}, err
 }
 
 func (s *synced) obeyWrite(ctx context.Context, rate, duration string) (reply, error) {

@@ -40,6 +40,7 @@ func startPeer(ctx context.Context, name, kubeconfig string) (*peerProcess, erro
 	}
 	cmd.Stdout = w
 	p := &peerProcess{orders: orders, replies: bufio.NewScanner(r), out: r}
+	p.replies.Buffer(nil, 16<<20) // an answer is one line
 	p.process, err = startProcess(ctx, "peer "+name, cmd)
 	w.Close()
 	if err != nil {

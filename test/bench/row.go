@@ -15,6 +15,8 @@ type Row struct {
 	Ours  Figure `json:"informerd"`
 	Peer  Figure `json:"peer"` // without Samples if there is none
 	Bar   Bar    `json:"bar"`
+	// Constant says that the figure has nothing to do with the number of pods.
+	Constant bool `json:"constant,omitempty"`
 	// Void says why the figures are not what the bar is about; empty if they are.
 	Void string `json:"void,omitempty"`
 }
@@ -49,16 +51,22 @@ func (f Figure) exists() bool { return len(f.Samples) > 0 }
 // Bar is what a row promises: a limit of informerd's figure, or of its ratio to
 // the peer's.
 type Bar struct {
-	Of    string  `json:"of,omitempty"` // "ratio", "figure", or nothing: there is no bar
+	Of    string  `json:"of,omitempty"` // ofRatio, ofFigure, or nothing: there is no bar
 	Least bool    `json:"least,omitempty"`
 	Limit float64 `json:"limit"`
 }
 
+// What a bar is a limit of.
+const (
+	ofRatio  = "ratio"
+	ofFigure = "figure"
+)
+
 var noBar = Bar{}
 
-func ratioAtMost(limit float64) Bar  { return Bar{Of: "ratio", Limit: limit} }
-func ratioAtLeast(limit float64) Bar { return Bar{Of: "ratio", Least: true, Limit: limit} }
-func atMost(limit float64) Bar       { return Bar{Of: "figure", Limit: limit} }
+func ratioAtMost(limit float64) Bar  { return Bar{Of: ofRatio, Limit: limit} }
+func ratioAtLeast(limit float64) Bar { return Bar{Of: ofRatio, Least: true, Limit: limit} }
+func atMost(limit float64) Bar       { return Bar{Of: ofFigure, Limit: limit} }
 
 // Ratio is informerd's figure over the peer's; not a number if there is no peer
 // or it needs nothing.
@@ -78,15 +86,20 @@ const (
 	noClaim Verdict = "" // there is no bar
 )
 
+// claimed is what the bar is a limit of: informerd's figure or its ratio.
+func (r Row) claimed() float64 {
+	if r.Bar.Of == ofRatio {
+		return r.Ratio()
+	}
+	return r.Ours.Value
+}
+
 // Verdict of the row. What could not be measured is not held.
 func (r Row) Verdict() Verdict {
-	value := r.Ours.Value
-	switch r.Bar.Of {
-	case "":
+	if r.Bar == noBar {
 		return noClaim
-	case "ratio":
-		value = r.Ratio()
 	}
+	value := r.claimed()
 	ok := value <= r.Bar.Limit
 	if r.Bar.Least {
 		ok = value >= r.Bar.Limit
@@ -104,11 +117,11 @@ func (r Row) barText() string {
 		sign = "≥"
 	}
 	switch {
-	case r.Bar.Of == "":
+	case r.Bar == noBar:
 		return ""
 	case r.Bar.Limit == 0:
 		return "0"
-	case r.Bar.Of == "ratio":
+	case r.Bar.Of == ofRatio:
 		return sign + " " + ratioText(r.Bar.Limit)
 	default:
 		return sign + " " + formatFigure(r.Bar.Limit, r.Unit)

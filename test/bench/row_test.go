@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func figure(v float64) Figure { return newFigure("x", []float64{v}) }
+func figure(v float64) Figure { return newFigure("informerd", []float64{v}) }
 
 func TestVerdict(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -11,10 +11,7 @@ import (
 // syncTyped runs client-go's typed informer over protobuf, its cheapest form: a
 // streaming list into generated types, with an index by namespace.
 func syncTyped(ctx context.Context, rc *rest.Config) (*synced, error) {
-	rc = rest.CopyConfig(rc)
-	rc.ContentType = "application/vnd.kubernetes.protobuf"
-	rc.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	client, err := kubernetes.NewForConfig(rc)
+	client, err := kubernetes.NewForConfig(overProtobuf(rc))
 	if err != nil {
 		return nil, err
 	}

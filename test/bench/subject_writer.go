@@ -29,10 +29,7 @@ const (
 
 // startWriter creates pods like the others and changes them when told to.
 func startWriter(ctx context.Context, rc *rest.Config) (*synced, error) {
-	rc = rest.CopyConfig(rc)
-	rc.ContentType = "application/vnd.kubernetes.protobuf"
-	rc.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	client, err := kubernetes.NewForConfig(rc)
+	client, err := kubernetes.NewForConfig(overProtobuf(rc))
 	if err != nil {
 		return nil, err
 	}

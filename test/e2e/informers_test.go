@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
+	"net/http"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -22,19 +25,35 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/informerd/informerd/test/e2e/harness"
 )
 
-// informed are client-go's three kinds of informers, on configmaps and pods.
-type informed map[string]cache.SharedIndexInformer
-
 var allPods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// holder is one informer of somebody else's on one resource.
+type holder struct {
+	name string
+	gvr  schema.GroupVersionResource
+	held func() (versions, error)
+}
+
+// informed are client-go's three kinds of informers, and the three of
+// controller-runtime's cache, on configmaps and pods.
+type informed []holder
 
 // startInformers starts them against a server until the test ends.
 func startInformers(t *testing.T, url string) informed {
 	t.Helper()
 	config := &rest.Config{Host: url, QPS: -1}
+	return append(startClientGo(t, config), startControllerRuntime(t, config)...)
+}
+
+func startClientGo(t *testing.T, config *rest.Config) informed {
+	t.Helper()
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -51,12 +70,12 @@ func startInformers(t *testing.T, url string) informed {
 	dynamics := dynamicinformer.NewDynamicSharedInformerFactory(dyn, 0)
 	metadatas := metadatainformer.NewSharedInformerFactory(md, 0)
 	all := informed{
-		"typed pods":          typed.Core().V1().Pods().Informer(),
-		"typed configmaps":    typed.Core().V1().ConfigMaps().Informer(),
-		"dynamic pods":        dynamics.ForResource(allPods).Informer(),
-		"dynamic configmaps":  dynamics.ForResource(configMaps).Informer(),
-		"metadata pods":       metadatas.ForResource(allPods).Informer(),
-		"metadata configmaps": metadatas.ForResource(configMaps).Informer(),
+		sharedHolder("typed pods", allPods, typed.Core().V1().Pods().Informer()),
+		sharedHolder("typed configmaps", configMaps, typed.Core().V1().ConfigMaps().Informer()),
+		sharedHolder("dynamic pods", allPods, dynamics.ForResource(allPods).Informer()),
+		sharedHolder("dynamic configmaps", configMaps, dynamics.ForResource(configMaps).Informer()),
+		sharedHolder("metadata pods", allPods, metadatas.ForResource(allPods).Informer()),
+		sharedHolder("metadata configmaps", configMaps, metadatas.ForResource(configMaps).Informer()),
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	typed.Start(ctx.Done())
@@ -71,42 +90,122 @@ func startInformers(t *testing.T, url string) informed {
 	return all
 }
 
+func sharedHolder(name string, gvr schema.GroupVersionResource, informer cache.SharedIndexInformer) holder {
+	return holder{"client-go: " + name, gvr, func() (versions, error) {
+		all := versions{}
+		for _, o := range informer.GetStore().List() {
+			if err := all.add(o); err != nil {
+				return nil, err
+			}
+		}
+		return all, nil
+	}}
+}
+
+// startControllerRuntime starts a cache, whose informers begin with the first
+// read of their kind.
+func startControllerRuntime(t *testing.T, config *rest.Config) informed {
+	t.Helper()
+	ctrllog.SetLogger(logr.Discard())
+	c, err := ctrlcache.New(config, ctrlcache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("controller-runtime's cache: %v", err)
+		}
+	})
+	read := func(list func() client.ObjectList) func() (versions, error) {
+		return func() (versions, error) {
+			objects, all := list(), versions{}
+			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+			defer cancel()
+			if err := c.List(ctx, objects); err != nil {
+				return nil, err
+			}
+			return all, meta.EachListItem(objects, func(o runtime.Object) error { return all.add(o) })
+		}
+	}
+	var all informed
+	for gvr, kind := range map[schema.GroupVersionResource]string{allPods: "PodList", configMaps: "ConfigMapList"} {
+		gvk := gvr.GroupVersion().WithKind(kind)
+		all = append(all,
+			holder{"controller-runtime: typed " + gvr.Resource, gvr, read(func() client.ObjectList {
+				if gvr == allPods {
+					return &corev1.PodList{}
+				}
+				return &corev1.ConfigMapList{}
+			})},
+			holder{"controller-runtime: unstructured " + gvr.Resource, gvr, read(func() client.ObjectList {
+				list := &unstructured.UnstructuredList{}
+				list.SetGroupVersionKind(gvk)
+				return list
+			})},
+			holder{"controller-runtime: metadata " + gvr.Resource, gvr, read(func() client.ObjectList {
+				list := &metav1.PartialObjectMetadataList{}
+				list.SetGroupVersionKind(gvk)
+				return list
+			})},
+		)
+	}
+	return all
+}
+
+// versions are UIDs and resourceVersions by key.
+type versions map[string]string
+
+func (v versions) add(object any) error {
+	m, err := meta.Accessor(object)
+	if err != nil {
+		return err
+	}
+	v[m.GetNamespace()+"/"+m.GetName()] = string(m.GetUID()) + " " + m.GetResourceVersion()
+	return nil
+}
+
+// serverVersions are those of a resource at the API server.
+func serverVersions(t *testing.T, c *harness.Cluster, gvr schema.GroupVersionResource) (versions, error) {
+	list, err := c.List(t.Context(), gvr, "")
+	if err != nil {
+		return nil, err
+	}
+	all := versions{}
+	for _, o := range list.Items {
+		all[o.Key()] = o.UID() + " " + o.ResourceVersion()
+	}
+	return all, nil
+}
+
 // checkEqual waits until every informer holds what the API server has.
 func (all informed) checkEqual(t *testing.T, c *harness.Cluster, when string) {
 	t.Helper()
-	for name, informer := range all {
-		gvr := configMaps
-		if strings.HasSuffix(name, "pods") {
-			gvr = allPods
-		}
-		harness.Eventually(t, 30*time.Second, when+": "+name+" equal to the API server", func() error {
-			list, err := c.List(t.Context(), gvr, "")
+	all.check(t, when, func(gvr schema.GroupVersionResource) (versions, error) { return serverVersions(t, c, gvr) })
+}
+
+// check waits until every informer holds what want says.
+func (all informed) check(t *testing.T, when string, want func(schema.GroupVersionResource) (versions, error)) {
+	t.Helper()
+	for _, h := range all {
+		harness.Eventually(t, time.Minute, when+": what "+h.name+" holds", func() error {
+			want, err := want(h.gvr)
 			if err != nil {
 				return err
 			}
-			want := map[string]string{}
-			for _, o := range list.Items {
-				want[o.Key()] = o.UID() + " " + o.ResourceVersion()
+			got, err := h.held()
+			if err != nil {
+				return err
 			}
-			return sameVersions(held(informer), want)
+			return sameVersions(got, want)
 		})
 	}
 }
 
-// held is what an informer has: UID and resourceVersion by key.
-func held(informer cache.SharedIndexInformer) map[string]string {
-	got := map[string]string{}
-	for _, o := range informer.GetStore().List() {
-		m, err := meta.Accessor(o)
-		if err != nil {
-			panic(err)
-		}
-		got[m.GetNamespace()+"/"+m.GetName()] = string(m.GetUID()) + " " + m.GetResourceVersion()
-	}
-	return got
-}
-
-func sameVersions(got, want map[string]string) error {
+func sameVersions(got, want versions) error {
 	if maps.Equal(got, want) {
 		return nil
 	}
@@ -143,7 +242,7 @@ func churnMaps(t *testing.T, c *harness.Cluster, prefix string) {
 	})
 }
 
-// TestInformersFollow: client-go's informers, told that informerd is the API
+// TestInformersFollow: everybody's informers, told that informerd is the API
 // server, hold what the API server holds, whatever happens to informerd.
 func TestInformersFollow(t *testing.T) {
 	for _, streaming := range []bool{true, false} {
@@ -172,4 +271,44 @@ func TestInformersFollow(t *testing.T) {
 			all.checkEqual(t, c, "after a 410")
 		})
 	}
+}
+
+// TestInformersOutage: while the API server is away, everybody's informers keep
+// what they have, and new ones sync; when it is back they follow it again.
+func TestInformersOutage(t *testing.T) {
+	c := smallCluster(t)
+	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: wholeCluster})
+	i.WaitLive(t, syncTime)
+	churnMaps(t, c, "informers-before")
+	before := map[schema.GroupVersionResource]versions{}
+	for _, gvr := range []schema.GroupVersionResource{allPods, configMaps} {
+		var err error
+		if before[gvr], err = serverVersions(t, c, gvr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unchanged := func(gvr schema.GroupVersionResource) (versions, error) { return before[gvr], nil }
+	var all informed
+	start := func(when string) {
+		for _, streaming := range []bool{true, false} {
+			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, streaming)
+			some := startInformers(t, i.URL)
+			some.check(t, fmt.Sprintf("started %s, streaming lists %v", when, streaming), unchanged)
+			all = append(all, some...)
+		}
+	}
+	start("before the outage")
+
+	c.Ctl(t, "stop", apiServer)
+	t.Cleanup(func() { c.Up(t, apiServer) })
+	harness.Eventually(t, syncTime, "an informerd that knows of the outage", func() error {
+		return readyzSays(t, i, http.StatusOK, "unreachable")
+	})
+	start("during the outage")
+	all.check(t, "during the outage", unchanged)
+
+	c.Ctl(t, "start", apiServer)
+	waitServing(t, c)
+	churnMaps(t, c, "informers-after")
+	all.checkEqual(t, c, "after the outage")
 }

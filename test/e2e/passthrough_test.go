@@ -3,11 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"io"
-	"log"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,10 +48,11 @@ func tokenOf(t *testing.T, c *harness.Cluster, name, role string) string {
 	return answer.Status.Token
 }
 
-// passing starts an informerd that passes on what mode says.
+// passing starts an informerd that passes on what mode says. It speaks TLS, since
+// client-go sends the token of a kubeconfig to such a server only.
 func passing(t *testing.T, c *harness.Cluster, mode string) *harness.Informerd {
 	t.Helper()
-	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Kubernetes: "passthrough: " + mode})
+	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Kubernetes: "passthrough: " + mode, TLS: true})
 	i.WaitLive(t, syncTime)
 	return i
 }
@@ -68,7 +64,7 @@ func TestPassthrough(t *testing.T) {
 	i := passing(t, c, "all")
 	ctx := t.Context()
 	client := func(token string) kubernetes.Interface {
-		k, err := kubernetes.NewForConfig(&rest.Config{Host: i.URL, BearerToken: token})
+		k, err := kubernetes.NewForConfig(&rest.Config{Host: i.URL, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAFile: i.CAFile()}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +141,7 @@ func TestControllers(t *testing.T) {
 	components := []string{"kube-controller-manager", "kube-scheduler"}
 	c.Ctl(t, "stop", components...)
 	t.Cleanup(func() { c.Ctl(t, "start", components...) })
-	kubeconfig := kubeconfigFor(t, secure(t, i), tokenOf(t, c, "controllers", "cluster-admin"))
+	kubeconfig := kubeconfigFor(t, i, tokenOf(t, c, "controllers", "cluster-admin"))
 	root, err := harness.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -175,23 +171,6 @@ func TestControllers(t *testing.T) {
 	}
 	through := scaleUpAndDown(t, c, "through")
 	t.Logf("0 to %d pods and back: %v against the API server, %v through informerd", scaledPods, direct, through)
-}
-
-// secure is a proxy that speaks TLS: without, client-go does not send the token
-// of a kubeconfig.
-func secure(t *testing.T, i *harness.Informerd) string {
-	t.Helper()
-	target, err := url.Parse(i.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, ErrorLog: log.New(io.Discard, "", 0)}
-	server := httptest.NewTLSServer(proxy)
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	return server.URL
 }
 
 const scaledPods = 200

@@ -11,13 +11,16 @@ import (
 	"github.com/informerd/informerd/test/e2e/harness"
 )
 
-// kubeconfigFor writes a kubeconfig of a server that asks for no credentials, or
-// for a token.
-func kubeconfigFor(t *testing.T, server, token string) string {
+// kubeconfigFor writes a kubeconfig of an informerd, with a token if it is not
+// empty.
+func kubeconfigFor(t *testing.T, i *harness.Informerd, token string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"x","clusters":[{"name":"x","cluster":{"server":%q,"insecure-skip-tls-verify":%v}}],`+
-		`"contexts":[{"name":"x","context":{"cluster":"x","user":"x"}}],"users":[{"name":"x","user":{"token":%q}}]}`, server, strings.HasPrefix(server, "https:"), token)
+	file, ca := filepath.Join(t.TempDir(), "kubeconfig"), ""
+	if strings.HasPrefix(i.URL, "https:") {
+		ca = i.CAFile()
+	}
+	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"x","clusters":[{"name":"x","cluster":{"server":%q,"certificate-authority":%q}}],`+
+		`"contexts":[{"name":"x","context":{"cluster":"x","user":"x"}}],"users":[{"name":"x","user":{"token":%q}}]}`, i.URL, ca, token)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +35,7 @@ func TestTwoTiers(t *testing.T) {
 	first := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Snapshot: filepath.Join(t.TempDir(), "first.db"), Rules: wholeCluster})
 	first.WaitLive(t, syncTime)
 	mark := c.AuditMark(t)
-	second := harness.StartInformerd(t, harness.Options{Kubeconfig: kubeconfigFor(t, first.URL, ""), Snapshot: filepath.Join(t.TempDir(), "second.db"), Rules: wholeCluster})
+	second := harness.StartInformerd(t, harness.Options{Kubeconfig: kubeconfigFor(t, first, ""), Snapshot: filepath.Join(t.TempDir(), "second.db"), Rules: wholeCluster})
 	second.WaitLive(t, syncTime)
 	equal := harness.Check{Kept: func(o harness.Object) harness.Object { return o }}
 	harness.CheckEqual(t, c, second, equal)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache/graph"
+	"github.com/informerd/informerd/server"
 	"github.com/informerd/informerd/server/kubeapi"
 )
 
@@ -22,6 +23,8 @@ import (
 type Config struct {
 	// Listen is the host:port to serve on.
 	Listen string
+	// TLS is what to serve with; its zero value is plain HTTP.
+	TLS server.TLS
 	// Clusters are never empty, and their names differ.
 	Clusters []Cluster
 	Snapshot Snapshot
@@ -167,6 +170,7 @@ func (c *Config) NeedsRestart(next *Config) []string {
 		differs bool
 	}{
 		{"listen", c.Listen != next.Listen},
+		{"tls", c.TLS != next.TLS},
 		{"clusters", !slices.EqualFunc(c.Clusters, next.Clusters, Cluster.equal)},
 		{"snapshot.path", c.Snapshot.Path != next.Snapshot.Path},
 		{"snapshot.interval", c.Snapshot.Interval != next.Snapshot.Interval},

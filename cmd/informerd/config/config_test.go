@@ -143,7 +143,7 @@ func TestMistakes(t *testing.T) {
 	}{
 		{"unknown key", "lisen: x", []string{`f:1:1: lisen: unknown key, did you mean "listen"?`}},
 		{"unknown key, nothing near", "a:\nsnapshot:\n  zzzzzzzz: 1", []string{
-			`f:1:1: a: unknown key, known are clusters, kubernetes, listen, log, references, resources, search, snapshot, syncs, verify`,
+			`f:1:1: a: unknown key, known are clusters, kubernetes, listen, log, references, resources, search, snapshot, syncs, tls, verify`,
 			`f:3:3: snapshot.zzzzzzzz: unknown key, known are interval, path`,
 		}},
 		{"case", "resources:\n- match: [pods]\n  labelselector: a=b", []string{
@@ -164,6 +164,10 @@ func TestMistakes(t *testing.T) {
 			`f:3:3: snapshot: the merge key "<<" is not supported: write the keys out`,
 		}},
 		{"listen", "listen: 8080", []string{`f:1:9: listen: is the number 8080, needs text: put it in quotes`}},
+		{"tls without key", "tls: {certFile: a}", []string{`f:1:6: tls: needs both certFile and keyFile, or none for plain HTTP`}},
+		{"tls without certificate", "tls:\n  keyFile: a", []string{`f:2:3: tls: needs both certFile and keyFile, or none for plain HTTP`}},
+		{"tls misspelt", "tls: {certfile: a}", []string{`f:1:7: tls.certfile: unknown key, did you mean "certFile"?`}},
+		{"tls of numbers", "tls: {certFile: 1, keyFile: a}", []string{`f:1:6: tls: needs both certFile and keyFile, or none for plain HTTP`, `f:1:17: tls.certFile: is the number 1, needs text: put it in quotes`}},
 		{"listen without port", "listen: localhost", []string{`f:1:9: listen: listen address "localhost": want host:port: address localhost: missing port in address`}},
 		{"listen with bad port", "listen: a:99999", []string{`f:1:9: listen: listen address "a:99999": port "99999" is not a number from 0 to 65535`}},
 		{"listen beyond loopback", "listen: 0.0.0.0:80", []string{`f:1:9: listen: listen address "0.0.0.0:80" is not a loopback address, and informerd has no authentication configured: whoever reaches it could read everything it holds; listen on 127.0.0.1:80 and put an authenticating proxy in front of it on the same machine`}},
@@ -277,8 +281,8 @@ func TestNeedsRestart(t *testing.T) {
 		return c
 	}
 	old := parse("")
-	next := parse("listen: localhost:1\nclusters: [{name: default, context: x}]\nsnapshot: {path: x, interval: 2s}\nverify: {interval: 2h}\nsyncs: 2\nlog: {level: debug, format: json}\nreferences: [{edge: e, from: pods, path: a, to: pods}]\nsearch: {texts: {pods: [a]}}\nresources: [{match: [pods]}]")
-	want := []string{"listen", "clusters", "snapshot.path", "snapshot.interval", "verify.interval", "syncs", "references", "search", "log.format"}
+	next := parse("listen: localhost:1\ntls: {certFile: a, keyFile: b}\nclusters: [{name: default, context: x}]\nsnapshot: {path: x, interval: 2s}\nverify: {interval: 2h}\nsyncs: 2\nlog: {level: debug, format: json}\nreferences: [{edge: e, from: pods, path: a, to: pods}]\nsearch: {texts: {pods: [a]}}\nresources: [{match: [pods]}]")
+	want := []string{"listen", "tls", "clusters", "snapshot.path", "snapshot.interval", "verify.interval", "syncs", "references", "search", "log.format"}
 	if got := old.NeedsRestart(next); !slices.Equal(got, want) {
 		t.Errorf("NeedsRestart() = %v, want %v", got, want)
 	}

@@ -103,6 +103,7 @@ func (r *reader) config(n *yaml.Node, c *Config) {
 		"listen": func(n *yaml.Node, path string) {
 			c.Listen, _ = r.checked(n, path, server.CheckAddr)
 		},
+		"tls": func(n *yaml.Node, path string) { r.tls(n, path, &c.TLS) },
 		"clusters": func(n *yaml.Node, path string) {
 			if all := r.clusters(n, path); len(all) > 0 {
 				c.Clusters = all
@@ -125,6 +126,20 @@ func (r *reader) config(n *yaml.Node, c *Config) {
 			c.Resources = r.rules(n, path)
 		},
 	})
+}
+
+// tls reads the files of a certificate: both, or none.
+func (r *reader) tls(n *yaml.Node, path string, t *server.TLS) {
+	file := func(to *string) func(n *yaml.Node, path string) {
+		return func(n *yaml.Node, path string) {
+			name, _ := r.text(n, path)
+			*to = expandHome(name)
+		}
+	}
+	r.mapping(n, path, fieldsOf{"certFile": file(&t.CertFile), "keyFile": file(&t.KeyFile)})
+	if n.Kind == yaml.MappingNode && (t.CertFile == "") != (t.KeyFile == "") {
+		r.errorf(n, path, "needs both certFile and keyFile, or none for plain HTTP")
+	}
 }
 
 func (r *reader) snapshot(n *yaml.Node, path string, s *Snapshot) {

@@ -3,6 +3,8 @@ package harness
 import (
 	"compress/gzip"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/util/cert"
 )
 
 // Options of an informerd. Every zero value but Kubeconfig is useful.
@@ -32,6 +36,8 @@ type Options struct {
 	// Kubernetes is the kubernetes: section of its config.yaml, in one line;
 	// empty: the defaults.
 	Kubernetes string
+	// TLS serves HTTPS, with a certificate that CAFile has.
+	TLS bool
 	// Address is what it listens on; empty: a free port of loopback.
 	Address string
 	// MayRace turns the failure on a data race off.
@@ -72,6 +78,9 @@ func StartInformerd(tb testing.TB, opts Options) *Informerd {
 		// clients can come back.
 		i.opts.Address = freeAddress(tb)
 	}
+	if opts.TLS {
+		i.makeCertificate()
+	}
 	i.WriteRules(opts.Rules)
 	tb.Cleanup(i.cleanup)
 	i.Start()
@@ -108,6 +117,26 @@ func freeAddress(tb testing.TB) string {
 // ConfigFile is its config.yaml.
 func (i *Informerd) ConfigFile() string { return filepath.Join(i.dir, "config.yaml") }
 
+// CAFile has the certificate of one that serves HTTPS.
+func (i *Informerd) CAFile() string { return filepath.Join(i.dir, "tls.crt") }
+
+func (i *Informerd) keyFile() string { return filepath.Join(i.dir, "tls.key") }
+
+// makeCertificate makes its certificate and has its client trust it.
+func (i *Informerd) makeCertificate() {
+	i.tb.Helper()
+	pem, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
+	if err != nil {
+		i.tb.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(i.CAFile(), pem, 0o600), os.WriteFile(i.keyFile(), key, 0o600)); err != nil {
+		i.tb.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	i.client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: roots}
+}
+
 // LogFile is where it prints to, over all its runs.
 func (i *Informerd) LogFile() string { return filepath.Join(i.dir, "informerd.log") }
 
@@ -123,6 +152,9 @@ func (i *Informerd) WriteRules(rules string) {
 	}
 	config := fmt.Sprintf("listen: %s\nclusters:\n- name: default\n  kubeconfig: %q\nsnapshot:\n  path: %q\n  interval: 200ms\nlog:\n  level: %s\n",
 		i.opts.Address, i.opts.Kubeconfig, i.opts.Snapshot, level)
+	if i.opts.TLS {
+		config += fmt.Sprintf("tls: {certFile: %q, keyFile: %q}\n", i.CAFile(), i.keyFile())
+	}
 	if i.opts.Kubernetes != "" {
 		config += "kubernetes: {" + i.opts.Kubernetes + "}\n"
 	}
@@ -158,13 +190,13 @@ func (i *Informerd) Start() {
 	if i.process, err = startProcess(name, cmd, i.LogFile(), syscall.SIGKILL); err != nil {
 		i.tb.Fatal(err)
 	}
-	serving := regexp.MustCompile(`address=(127\.0\.0\.1:\d+)`)
+	serving := regexp.MustCompile(`url=(https?://127\.0\.0\.1:\d+)`)
 	err = Poll(time.Minute, func() error {
 		if !i.process.running() {
 			return nil
 		}
 		if m := serving.FindStringSubmatch(i.Log()[before:]); m != nil {
-			i.URL = "http://" + m[1]
+			i.URL = m[1]
 			return nil
 		}
 		return errors.New("it does not say where it serves")
@@ -356,6 +388,8 @@ type Resource struct {
 	Counts          struct {
 		Events    uint64 `json:"events"`
 		Relists   uint64 `json:"relists"`
+		Compared  uint64 `json:"compared"`
+		Fetched   uint64 `json:"fetched"`
 		Expired   uint64 `json:"expired"`
 		Restarts  uint64 `json:"restarts"`
 		Undecoded uint64 `json:"undecoded"`

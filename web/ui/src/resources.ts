@@ -31,7 +31,7 @@ export interface Resource {
   contactTime?: string;
   age?: number;
   indexes: string[];
-  counts: { events: number; relists: number; expired: number; restarts: number; unextracted: number; undecoded: number; mended: number; subscribers: number };
+  counts: { events: number; relists: number; compared: number; fetched: number; expired: number; restarts: number; unextracted: number; undecoded: number; mended: number; subscribers: number };
   snapshot?: { time?: string; drops: number; dropReason?: string };
 }
 
