@@ -6,7 +6,7 @@
 // --cluster DIR uses the devcluster that runs there, with the demo data.
 import { join } from "node:path";
 import { sleep } from "./cluster.mjs";
-import { browser, churn, cluster, informerd, only, open, screens, settled, shot, views } from "./world.mjs";
+import { api, browser, churn, cluster, informerd, only, open, screens, settled, shot, views } from "./world.mjs";
 
 const began = Date.now();
 let failed = 0;
@@ -14,7 +14,8 @@ let failed = 0;
 async function picture(what, query, dark) {
   const page = await open(query, { dark, width: 1200, height: 700 });
   await settled(page);
-  await sleep(what === "overview" || what === "relations" ? 2500 : 0);
+  if (what === "changes") await api.patch("apps/namespaces/shop/deployments/cart", { spec: { replicas: dark ? 3 : 4 } });
+  await sleep(what === "changes" || what === "overview" || what === "relations" ? 2500 : 0);
   const name = `${what}-${dark ? "dark" : "light"}`;
   await shot(page, name);
   if (what === "overview") {

@@ -17,7 +17,7 @@ export function QueryBar({ one, list, selection, words, failure }: { one: Resour
     <div class="bar query" role="search">
       <div class="field narrow">
         <label for="words">In the table</label>
-        <input id="words" type="search" value={words} placeholder="words, status:running, -word" autocomplete="off" spellcheck={false} data-filter onInput={(e) => update({ q: e.currentTarget.value })}
+        <input id="words" type="search" value={words} placeholder="words, ready:0/1" autocomplete="off" spellcheck={false} data-filter onInput={(e) => update({ q: e.currentTarget.value })}
           onKeyDown={(e) => {
             if (e.key === "ArrowDown" || e.key === "Enter") {
               e.preventDefault();
