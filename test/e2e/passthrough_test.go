@@ -152,7 +152,9 @@ func TestConsistentReads(t *testing.T) {
 	t.Logf("a consistent read of a quiet resource took %v", time.Since(began).Round(time.Millisecond))
 }
 
-// TestControllers: the control plane itself works through informerd.
+// TestControllers: the control plane itself works through informerd. How long it
+// takes is said, not judged: informerd is built with the race detector here, which
+// INFORMERD_BIN changes.
 func TestControllers(t *testing.T) {
 	c := demoCluster(t)
 	i := passing(t, c, "all")
