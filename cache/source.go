@@ -125,7 +125,7 @@ func (s *source) run(ctx context.Context) error {
 }
 
 func (s *source) reflect(ctx context.Context) error {
-	client, restClient, err := s.cluster.rawClient(s.decode)
+	client, restClient, err := s.cluster.rawClient(s.spec.Aggregated, s.decode)
 	if err != nil {
 		return err
 	}

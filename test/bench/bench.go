@@ -77,6 +77,18 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 	return b, nil
 }
 
+// barPods is the number of pods that bars on times are about. With more of them
+// their growth counts, see growth.go.
+const barPods = 20_000
+
+// atMostFor is the bar of a figure that grows with the number of pods.
+func (b *bench) atMostFor(limit float64) Bar {
+	if b.data.Pods > barPods {
+		return noBar
+	}
+	return atMost(limit)
+}
+
 func (b *bench) close() error {
 	var err error
 	if b.cluster != nil {
