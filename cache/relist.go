@@ -19,7 +19,7 @@ const (
 	// compareLeast is how many objects make a comparison worth its requests.
 	compareLeast = 1000
 	// compareShare: where more than one object in so many changed, a full list
-	// is preferred. The two cost the same at one in five.
+	// is preferred. The API server does the same work for the two at about that.
 	compareShare = 10
 	// compareAttempts is how many comparisons may fail one after the other.
 	compareAttempts = 5
