@@ -16,6 +16,7 @@ func (s *Server) newKube() *kubeapi.API {
 	return kubeapi.New(kubeapi.Options{
 		Caches:    kubeCaches{s.Caches},
 		Upstream:  s.Upstream,
+		Documents: s.Documents,
 		Modes:     s.Modes,
 		Timeout:   s.RequestTimeout,
 		Admit:     s.admit,

@@ -126,7 +126,7 @@ func (s *Server) answerKinds(w http.ResponseWriter, r *http.Request, q *query, a
 }
 
 func (s *Server) nextKinds(w http.ResponseWriter, r *http.Request, q *query) error {
-	part, err := s.pager.Next(s.kindsToken(r, q), q.token, q.limit)
+	part, err := s.pager.Next(r.Context(), s.kindsToken(r, q), q.token, q.limit)
 	if err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func (a *kindsAnswer) ask(ctx context.Context, i int, q cache.Query) (kindState,
 	}
 	state.Answered, state.ResourceVersion = true, found.Version
 	state.Objects, state.FilterErrors = len(found.Objects), faultsOf(found.Faults)
-	a.plans = append(a.plans, explain(res, found))
+	a.plans = append(a.plans, explain(res, found, len(found.Objects)))
 	a.objects = append(a.objects, found.Objects...)
 	if a.from != nil {
 		for _, o := range found.Objects {

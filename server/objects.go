@@ -46,7 +46,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query) error 
 	if q.token == "" && !q.explain && !q.timely() && notModified(w, r, revisionTag(r, res.store, res.store.Revision())) {
 		return nil
 	}
-	if q.token != "" {
+	if !q.needsAll() {
 		page, err := res.store.Page(r.Context(), q.Query, q.limit, q.token)
 		if err != nil {
 			return err
@@ -61,11 +61,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query) error 
 	return s.answerFound(w, r, res, q, found)
 }
 
+// needsAll reports whether it takes more than the objects of one page to answer.
+func (q *query) needsAll() bool {
+	return q.token == "" && (q.summary.Grouped || len(q.summary.Facets) > 0)
+}
+
 // answerFound shapes what was found of one resource.
 func (s *Server) answerFound(w http.ResponseWriter, r *http.Request, res *readable, q *query, found *cache.Result) error {
 	if q.explain {
-		w.Header().Del("ETag")
-		return writeExplanation(w, r, []explanation{explain(res, found)}, nil, q.pretty)
+		return explainOne(w, r, q, explain(res, found, len(found.Objects)))
 	}
 	if q.summary.Grouped {
 		setAnswered(w.Header(), r, res, q, found)
@@ -83,6 +87,9 @@ func (s *Server) answerFound(w http.ResponseWriter, r *http.Request, res *readab
 }
 
 func (s *Server) writePage(w http.ResponseWriter, r *http.Request, res *readable, q *query, page *cache.Page, facets []facet) error {
+	if q.explain {
+		return explainOne(w, r, q, explain(res, &page.Result, len(page.Objects)+page.Remaining))
+	}
 	setAnswered(w.Header(), r, res, q, &page.Result)
 	if page.Continue != "" || q.token != "" {
 		w.Header().Del("ETag")

@@ -146,7 +146,7 @@ var schemas = map[string]openSchema{
 		}))}),
 	"Explanation": listOf(object(map[string]openSchema{
 		"cluster": text, "resource": text, "objects": natural, "indexes": arrayOf(text), "candidates": natural,
-		"scanned": natural, "matched": natural, "filterErrors": ref("FilterErrors"),
+		"scanned": natural, "matched": natural, "sortedBy": text, "filterErrors": ref("FilterErrors"),
 		"advice": arrayOf(object(map[string]openSchema{"path": text, "config": text})),
 	}), nil),
 	"Facet": object(map[string]openSchema{

@@ -596,7 +596,7 @@ func TestQueryTables(t *testing.T) {
 	harness.Eventually(t, time.Minute, "the rows to equal the API server's", func() error {
 		var want, got []string
 		for resource, uri := range uris {
-			code, body, err := c.Raw(t.Context(), "GET", uri, "application/json;as=Table;v=v1;g=meta.k8s.io")
+			a, err := c.Raw(t.Context(), "GET", uri, "application/json;as=Table;v=v1;g=meta.k8s.io")
 			if err != nil {
 				return err
 			}
@@ -604,8 +604,8 @@ func TestQueryTables(t *testing.T) {
 				ColumnDefinitions []struct{ Priority int }
 				Rows              []row
 			}
-			if err := json.Unmarshal(body, &printed); err != nil || code != 200 {
-				return fmt.Errorf("%s: %d, %v", uri, code, err)
+			if err := json.Unmarshal(a.Body, &printed); err != nil || a.Status != http.StatusOK {
+				return fmt.Errorf("%s: %d, %v", uri, a.Status, err)
 			}
 			for _, r := range printed.Rows {
 				for len(r.Cells) > 0 && printed.ColumnDefinitions[len(r.Cells)-1].Priority > 0 {
