@@ -61,12 +61,7 @@ func (s *Store) TakeChanges() (Batch, bool) {
 		Terms:            termsVersion,
 		Objects:          s.contents.len(),
 	}}
-	for id, d := range s.dictionaries {
-		if _, ok := s.dirty.saved[id]; !ok {
-			b.Saved.Dictionaries[id] = d.raw
-			s.dirty.saved[id] = struct{}{}
-		}
-	}
+	s.takeDictionariesLocked(&b)
 	objects := s.treeLocked()
 	s.mu.Unlock()
 
@@ -88,12 +83,35 @@ func (s *Store) TakeChanges() (Batch, bool) {
 	return b, true
 }
 
+// takeDictionariesLocked adds the dictionaries that the snapshot does not have
+// yet, and names those that none of its records refers to after this batch: all
+// that differs from what is held is in it.
+func (s *Store) takeDictionariesLocked(b *Batch) {
+	needed := make(map[uint32]struct{}, len(s.contents.packed))
+	for d := range s.contents.packed {
+		needed[d.id] = struct{}{}
+		if _, ok := s.dirty.saved[d.id]; !ok {
+			b.Saved.Dictionaries[d.id] = d.raw
+			s.dirty.saved[d.id] = struct{}{}
+		}
+	}
+	for id := range s.dirty.saved {
+		if _, ok := needed[id]; !ok {
+			b.Retired = append(b.Retired, id)
+			delete(s.dirty.saved, id)
+		}
+	}
+}
+
 // GiveBack takes back a Batch that could not be saved; the next take covers it.
 func (s *Store) GiveBack(b Batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id := range b.Saved.Dictionaries {
 		delete(s.dirty.saved, id)
+	}
+	for _, id := range b.Retired {
+		s.dirty.saved[id] = struct{}{}
 	}
 	s.dirty.versions = true
 	if b.Reset {

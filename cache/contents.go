@@ -19,6 +19,8 @@ type contents struct {
 	created *creation
 
 	bytes, rawBytes int64
+	// packed is how many objects each dictionary is needed for.
+	packed map[*dictionary]int
 }
 
 // tree orders objects by namespace and name. Copies share what has not changed.
@@ -54,6 +56,7 @@ func newContents(indexNames []string) *contents {
 		tree:    btree.NewBTreeGOptions(entry.less, btree.Options{NoLocks: true}),
 		indexes: indexes{},
 		created: newCreation(),
+		packed:  map[*dictionary]int{},
 	}
 	for _, name := range builtinIndexes {
 		c.indexes[name] = newIndex(name)
@@ -137,7 +140,28 @@ func (c *contents) remove(o *Object) (old *Object) {
 	return e.obj
 }
 
+// repack enters o, which is old in another form. It reports false, and changes
+// nothing, if old is not held any more.
+func (c *contents) repack(old, o *Object) bool {
+	e, ok := c.tree.Get(entry{obj: old})
+	if !ok || e.obj != old {
+		return false
+	}
+	c.account(old, -1)
+	e.obj = o
+	c.rows[e.row] = o
+	c.tree.Set(e)
+	c.account(o, 1)
+	return true
+}
+
 func (c *contents) account(o *Object, sign int64) {
 	c.bytes += sign * o.held()
 	c.rawBytes += sign * int64(o.size)
+	if o.dict == nil {
+		return
+	}
+	if c.packed[o.dict] += int(sign); c.packed[o.dict] == 0 {
+		delete(c.packed, o.dict)
+	}
 }

@@ -126,7 +126,10 @@ func expectedIdentities(options Options) map[string]string {
 // left, and returns when no goroutine of the factory remains. Snapshots may be
 // closed after it.
 func (f *Factory) Run(ctx context.Context) error {
+	var repacking sync.WaitGroup
+	repacking.Go(func() { f.repackLoop(ctx) })
 	f.saveLoop(ctx)
+	repacking.Wait()
 	f.applying.Lock()
 	defer f.applying.Unlock()
 	f.mu.Lock()
@@ -143,6 +146,21 @@ func (f *Factory) Run(ctx context.Context) error {
 		i.stop()
 	}
 	return err
+}
+
+// repackInterval is the time between looks at how well objects are compressed.
+const repackInterval = time.Second
+
+// repackLoop keeps the objects of all stores compressed well until ctx ends. One
+// goroutine does it for all, so that it never takes more than one processor.
+func (f *Factory) repackLoop(ctx context.Context) {
+	for sleep(ctx, repackInterval) {
+		for _, i := range f.Informers() {
+			if s := i.Store(); s != nil && ctx.Err() == nil {
+				s.Repack(ctx)
+			}
+		}
+	}
 }
 
 // errFactoryStopped is returned to those who come too late.

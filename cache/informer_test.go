@@ -79,6 +79,9 @@ func (m *memory) Commit(batches []Batch) error {
 			dictionaries = map[uint32][]byte{}
 		}
 		maps.Copy(dictionaries, b.Saved.Dictionaries)
+		for _, id := range b.Retired {
+			delete(dictionaries, id)
+		}
 		for _, rec := range b.Put {
 			m.records[r][rec.Key] = rec
 		}

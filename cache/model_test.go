@@ -355,6 +355,9 @@ func (d *disk) commit(b Batch) {
 	d.saved = b.Saved
 	d.saved.Dictionaries = dictionaries
 	maps.Copy(dictionaries, b.Saved.Dictionaries)
+	for _, id := range b.Retired {
+		delete(dictionaries, id)
+	}
 	for _, r := range b.Put {
 		d.records[r.Key] = r
 	}

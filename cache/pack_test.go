@@ -69,17 +69,19 @@ func TestPackGrown(t *testing.T) {
 	}
 	s.Replace("", nil, "1")
 	s.TakeChanges()
-	n := 0
-	for ; s.packing.dict.Load() == nil; n++ {
-		if n == 1000 {
-			t.Fatal("1000 pods, and no dictionary")
-		}
-		o, err := s.Decode(realPod(n, n+2), "", "")
+	const n = 400
+	for i := range n {
+		o, err := s.Decode(realPod(i, i+2), "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Apply("", Added, o)
+		if o.dict != nil {
+			t.Fatal("a change waited for a dictionary")
+		}
 	}
+	s.TakeChanges()
+	s.Repack(t.Context())
 	if s.Stats().Events != uint64(n) {
 		t.Errorf("%d events for %d pods", s.Stats().Events, n)
 	}
@@ -90,7 +92,7 @@ func TestPackGrown(t *testing.T) {
 	}
 	checkContents(t, s)
 	b, _ := s.TakeChanges()
-	if !b.Reset || len(b.Put) != n || len(b.Saved.Dictionaries) != 1 {
+	if b.Reset || len(b.Put) != n || len(b.Saved.Dictionaries) != 1 {
 		t.Errorf("saved anew: %v, %d records, %d dictionaries", b.Reset, len(b.Put), len(b.Saved.Dictionaries))
 	}
 }

@@ -6,32 +6,77 @@ import (
 	"sync/atomic"
 )
 
+const (
+	// retrainObjects is how many objects are packed at least before it is judged
+	// whether the dictionary still fits them.
+	retrainObjects = 500
+	// A dictionary has stopped fitting when objects come out misfit times as large
+	// as those it was trained on. Another one takes its place if with it they
+	// come out at most gain times as large as with the old one.
+	misfit = 1.3
+	gain   = 0.9
+)
+
 // packing decides how the JSON of a Store's objects is held: plain at first,
-// compressed once there are objects enough to train a dictionary on.
+// compressed once there are objects enough to train a dictionary on, and with
+// another dictionary once that one has stopped fitting. Packing an object never
+// waits for a training, but for that of the first list.
 type packing struct {
 	dict atomic.Pointer[dictionary] // nil: objects stay plain
 	// cold: no list has been completed, and what is decoded is sampled.
 	cold atomic.Bool
+	// recent is what was packed since it was last judged.
+	recent packed
 
 	mu          sync.Mutex // guards all below; never taken to unpack
 	samples     [][]byte
 	sampleBytes int
 	// retry is how many objects there must be before training is tried again.
 	retry int
+	// fit is what of their size objects came out at when dict was chosen; 0 if
+	// that is not known yet.
+	fit float64
+	// misfit is what they came out at when it was last judged too much.
+	misfit float64
+}
+
+// packed counts what was packed.
+type packed struct{ objects, plain, held atomic.Int64 }
+
+func (p *packed) add(plain, held int) {
+	p.objects.Add(1)
+	p.plain.Add(int64(plain))
+	p.held.Add(int64(held))
+}
+
+// take returns what of their size objects came out at, and begins anew.
+func (p *packed) take() float64 {
+	p.objects.Store(0)
+	plain, held := p.plain.Swap(0), p.held.Swap(0)
+	return float64(held) / float64(max(1, plain))
 }
 
 // pack returns the form in which plain is held, in memory of its own.
 func (p *packing) pack(plain []byte) ([]byte, *dictionary) {
-	if d := p.dict.Load(); d != nil {
+	d := p.dict.Load()
+	data, used := packWith(d, plain)
+	switch {
+	case d != nil:
+		p.recent.add(len(plain), len(data))
+	case p.cold.Load():
+		p.sample(data)
+	}
+	return data, used
+}
+
+// packWith returns plain compressed with d, or a copy where that saves nothing.
+func packWith(d *dictionary, plain []byte) ([]byte, *dictionary) {
+	if d != nil {
 		if data := d.compress(plain); data != nil {
 			return data, d
 		}
 	}
-	data := append(make([]byte, 0, len(plain)), plain...)
-	if p.cold.Load() && p.dict.Load() == nil {
-		p.sample(data)
-	}
-	return data, nil
+	return append(make([]byte, 0, len(plain)), plain...), nil
 }
 
 // sample collects the first objects of the first list. When there are enough it
@@ -64,14 +109,43 @@ func (p *packing) warm() {
 	p.samples = nil
 }
 
-func (p *packing) trainLocked(samples [][]byte) {
+// train chooses a dictionary for objects like samples. It reports whether it is
+// another than before.
+func (p *packing) train(samples [][]byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.trainLocked(samples)
+}
+
+func (p *packing) trainLocked(samples [][]byte) bool {
 	d, err := train(newDictionaryID(), samples)
 	if err != nil {
 		// Plain objects are fine; more of them may do better.
 		p.retry = 4 * len(samples)
-		return
+		return false
 	}
+	fit := fitOf(d, samples)
+	if before := p.dict.Load(); before != nil {
+		// If nothing does better, the objects are what they are.
+		if old := fitOf(before, samples); fit > gain*old {
+			p.fit = max(p.fit, old, p.misfit)
+			return false
+		}
+	}
+	p.fit = fit
+	p.recent.take()
 	p.dict.Store(d)
+	return true
+}
+
+// fitOf is what of their size samples come out at.
+func fitOf(d *dictionary, samples [][]byte) float64 {
+	var p packed
+	for _, plain := range spread(samples, trainStatistics) {
+		data, _ := packWith(d, plain)
+		p.add(len(plain), len(data))
+	}
+	return p.take()
 }
 
 // newDictionaryID picks an id outside of the ranges that the format reserves.
@@ -89,58 +163,27 @@ func (p *packing) repack(o *Object) *Object {
 	return o
 }
 
-// wanted reports whether it is time to train on what is held.
+// wanted reports whether it is time to train, given what is held.
 func (p *packing) wanted(objects int, rawBytes int64) bool {
-	if p.dict.Load() != nil || objects < trainMinObjects {
+	if objects < trainMinObjects {
 		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return objects >= p.retry && (objects >= trainObjects || rawBytes >= trainBytes)
-}
-
-// pack trains a dictionary when the Store has grown enough, and compresses what
-// it holds. The caller holds writing; readers go on meanwhile.
-func (s *Store) pack() {
-	if s.packing.wanted(s.contents.len(), s.contents.rawBytes) {
-		s.train()
+	if p.dict.Load() == nil {
+		return objects >= p.retry && (objects >= trainObjects || rawBytes >= trainBytes)
 	}
-	d := s.packing.dict.Load()
-	if d == nil || s.dictionaries[d.id] == d {
-		return
+	// Training and packing everything anew is paid by as many changes.
+	if p.recent.objects.Load() < int64(max(retrainObjects, objects)) {
+		return false
 	}
-	s.mu.Lock()
-	s.dictionaries[d.id] = d
-	s.dirty.versions = true
-	s.mu.Unlock()
-}
-
-func (s *Store) train() {
-	objs := s.objects()
-	step := max(1, len(objs)/trainObjects)
-	var samples [][]byte
-	for i := 0; i < len(objs) && len(samples) < trainObjects; i += step {
-		if data, err := objs[i].JSON(); err == nil {
-			samples = append(samples, data)
-		}
+	now := p.recent.take()
+	if p.fit == 0 {
+		p.fit = now
 	}
-	s.packing.mu.Lock()
-	s.packing.trainLocked(samples)
-	s.packing.mu.Unlock()
-	if s.packing.dict.Load() == nil {
-		return
+	if now <= misfit*p.fit {
+		return false
 	}
-	_ = parallel(len(objs), func(i int) error {
-		objs[i] = s.packing.repack(objs[i])
-		return nil
-	})
-	c := newContents(s.extraction.Load().names)
-	for _, o := range objs {
-		c.load(o)
-	}
-	s.mu.Lock()
-	s.changingLocked()
-	s.contents = c
-	s.dirty.all()
-	s.mu.Unlock()
+	p.misfit = now
+	return true
 }

@@ -44,7 +44,7 @@ func (s *Store) Restore(saved Saved, records []Record) error {
 
 	s.mu.Lock()
 	s.changingLocked()
-	s.contents, s.dictionaries = c, dictionaries
+	s.contents = c
 	s.restoreSourcesLocked(saved.ResourceVersions)
 	s.unextracted.Store(unindexed)
 	s.dirty = changes{reset: !sameTerms || kept < len(objs), saved: map[uint32]struct{}{}}
@@ -129,17 +129,27 @@ func restoreObject(r *Record, dictionaries map[uint32]*dictionary, generation ui
 // adopt goes on with the dictionary that most of objs are packed with.
 func (p *packing) adopt(objs []*Object) {
 	p.cold.Store(false)
-	counts := map[*dictionary]int{}
+	counts := map[*dictionary]*packed{}
 	for _, o := range objs {
-		if o.dict != nil {
-			counts[o.dict]++
+		if o.dict == nil {
+			continue
 		}
+		if counts[o.dict] == nil {
+			counts[o.dict] = &packed{}
+		}
+		counts[o.dict].add(int(o.size), len(o.data))
 	}
 	var best *dictionary
 	for d, n := range counts {
-		if best == nil || n > counts[best] {
+		if best == nil || n.objects.Load() > counts[best].objects.Load() {
 			best = d
 		}
 	}
+	if best == nil {
+		return
+	}
+	p.mu.Lock()
+	p.fit = counts[best].take()
+	p.mu.Unlock()
 	p.dict.Store(best)
 }

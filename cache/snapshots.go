@@ -88,4 +88,7 @@ type Batch struct {
 	// Put are records to write, Delete keys to remove.
 	Put    []Record
 	Delete []Key
+	// Retired are ids of saved dictionaries that no record refers to any more
+	// once this batch is committed.
+	Retired []uint32
 }

@@ -36,12 +36,16 @@ type Status struct {
 	// bookmark or the end of a list. The copy's age is the time since.
 	Contact time.Time
 
-	Objects         int
-	Bytes           int64 // JSON and terms as held, compressed
-	RawBytes        int64 // JSON before compression
-	ResourceVersion string
-	LastEvent       time.Time
-	Indexes         []string // names, built-in ones first
+	Objects  int
+	Bytes    int64 // JSON and terms as held, compressed
+	RawBytes int64 // JSON before compression
+	// Dictionaries that objects are compressed with now, those trained since the
+	// start but for the first list's, and objects compressed anew.
+	Dictionaries        int
+	Trainings, Repacked uint64
+	ResourceVersion     string
+	LastEvent           time.Time
+	Indexes             []string // names, built-in ones first
 
 	Events         uint64 // changes applied
 	Relists        uint64 // full syncs, the first one included

@@ -36,17 +36,19 @@ type Store struct {
 	// taken before mu.
 	writing sync.Mutex
 
-	mu           sync.RWMutex // guards all below
-	contents     *contents
-	sources      map[string]*progress
-	version      string // the highest of the sources'
-	revision     uint64
-	ring         ring
-	dirty        changes
-	dictionaries map[uint32]*dictionary
-	lastEvent    time.Time
-	events       uint64
-	closed       bool
+	trainings, repacked atomic.Uint64 // dictionaries after the first, objects packed anew
+
+	mu          sync.RWMutex // guards all below
+	contents    *contents
+	sources     map[string]*progress
+	version     string // the highest of the sources'
+	revision    uint64
+	ring        ring
+	dirty       changes
+	repackedFor *dictionary // all objects were packed with, or are best left plain
+	lastEvent   time.Time
+	events      uint64
+	closed      bool
 
 	copying sync.Mutex // guards copied, and making copies; taken after mu
 	copied  *tree      // a copy of contents.tree, nil after a change
@@ -89,10 +91,15 @@ type StoreStats struct {
 	RawBytes    int64 // JSON before compression
 	Unextracted uint64
 	Terms       int // different indexed values
-	RingEvents  int
-	LastEvent   time.Time
-	Events      uint64
-	Subscribers int
+	// Dictionaries that objects are compressed with now; how often one was
+	// trained since the start, but for the first list, and how many objects were
+	// compressed anew.
+	Dictionaries        int
+	Trainings, Repacked uint64
+	RingEvents          int
+	LastEvent           time.Time
+	Events              uint64
+	Subscribers         int
 }
 
 // NewStore returns an empty Store that waits for its first Replace. It returns
@@ -107,13 +114,12 @@ func NewStore(spec Spec, opts StoreOptions) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		spec:         spec,
-		filter:       filter,
-		epoch:        rand.Text(),
-		opts:         opts.withDefaults(),
-		contents:     newContents(e.names),
-		sources:      map[string]*progress{"": {}},
-		dictionaries: map[uint32]*dictionary{},
+		spec:     spec,
+		filter:   filter,
+		epoch:    rand.Text(),
+		opts:     opts.withDefaults(),
+		contents: newContents(e.names),
+		sources:  map[string]*progress{"": {}},
 	}
 	s.packing.cold.Store(true)
 	s.dirty = changes{reset: true, saved: map[uint32]struct{}{}}
@@ -171,6 +177,8 @@ func (s *Store) Stats() StoreStats {
 		LastEvent:   s.lastEvent,
 		Events:      s.events,
 		Subscribers: int(s.subscribers.Load()),
+
+		Dictionaries: len(s.contents.packed), Trainings: s.trainings.Load(), Repacked: s.repacked.Load(),
 	}
 	for name, idx := range s.contents.indexes {
 		if !isLong(name) {
@@ -275,7 +283,6 @@ func (s *Store) Apply(sourceName string, t EventType, o *Object) {
 	s.publishLocked(events)
 	s.mu.Unlock()
 	s.notify.wake()
-	s.pack()
 }
 
 // upToDate returns o with terms of the present index definitions. The caller
@@ -323,7 +330,16 @@ func same(held, o *Object) bool {
 		return true
 	}
 	// Some aggregated API servers send no resourceVersion.
-	return held.dict == o.dict && slices.Equal(held.data, o.data)
+	return sameJSON(held, o)
+}
+
+func sameJSON(a, b *Object) bool {
+	if a.dict == b.dict {
+		return slices.Equal(a.data, b.data)
+	}
+	x, errX := a.JSON()
+	y, errY := b.JSON()
+	return errX == nil && errY == nil && slices.Equal(x, y)
 }
 
 // putLocked enters o in place of held, which may be nil.
@@ -472,7 +488,6 @@ func (s *Store) exchange(sourceName string, gone, come []*Object, version string
 	s.dirty.versions = true
 	s.mu.Unlock()
 	s.notify.wake()
-	s.pack()
 	return stats
 }
 
@@ -535,7 +550,6 @@ func (s *Store) fill(sourceName string, objs []*Object, version string) ReplaceS
 	}
 	s.mu.Unlock()
 	s.notify.wake()
-	s.pack()
 	return ReplaceStats{Added: len(objs)}
 }
 

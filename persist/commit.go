@@ -276,15 +276,15 @@ func (w *objectWriter) forget(key cache.Key) (err error) {
 	return nil
 }
 
-// writeDictionaries adds the new ones, and after a Reset removes those that no
-// record refers to.
+// writeDictionaries adds the new ones and removes the retired ones, and after a
+// Reset all that no record refers to.
 func (c *change) writeDictionaries(b *bbolt.Bucket, m *meta) error {
 	used := make(map[uint32]bool)
 	for i := range c.batch.Put {
 		used[c.batch.Put[i].Dictionary] = true
 	}
 	delete(used, 0)
-	if len(used) == 0 && len(c.batch.Saved.Dictionaries) == 0 && b.Bucket(dictionariesBucket) == nil {
+	if len(used) == 0 && len(c.batch.Saved.Dictionaries) == 0 && len(c.batch.Retired) == 0 && b.Bucket(dictionariesBucket) == nil {
 		return nil
 	}
 	dictionaries, err := b.CreateBucketIfNotExists(dictionariesBucket)
@@ -319,9 +319,7 @@ func (c *change) tidyDictionaries(dictionaries *bbolt.Bucket, used map[uint32]bo
 			return 0, fmt.Errorf("a record refers to dictionary %d, which is not saved", id)
 		}
 	}
-	if c.batch.Reset {
-		stale = slices.DeleteFunc(slices.Clone(have), func(k []byte) bool { return c.keeps(k, used) })
-	}
+	stale = slices.DeleteFunc(slices.Clone(have), func(k []byte) bool { return c.keeps(k, used) })
 	for _, k := range stale {
 		if err := dictionaries.Delete(k); err != nil {
 			return 0, err
@@ -330,15 +328,16 @@ func (c *change) tidyDictionaries(dictionaries *bbolt.Bucket, used map[uint32]bo
 	return len(have) - len(stale), nil
 }
 
-// keeps reports whether the dictionary under key outlives a Reset: because a
-// record refers to it, or because this batch brought it.
+// keeps reports whether the dictionary under key outlives the batch: because a
+// record of it refers to it, because it brought it, or because an earlier one
+// did and this one neither resets the records nor retires it.
 func (c *change) keeps(key []byte, used map[uint32]bool) bool {
 	id, err := parseDictionaryKey(key)
 	if err != nil {
-		return false
+		return !c.batch.Reset
 	}
 	_, brought := c.batch.Saved.Dictionaries[id]
-	return brought || used[id]
+	return brought || used[id] || !c.batch.Reset && !slices.Contains(c.batch.Retired, id)
 }
 
 func (c *change) writeMeta(b *bbolt.Bucket, m *meta) error {

@@ -112,13 +112,16 @@ func numbered(n int) []cache.Batch {
 	var batches []cache.Batch
 	for i, r := range three {
 		b := cache.Batch{Saved: savedOf(r, strconv.Itoa(n)), Reset: n == 1 || (n+i)%4 == 0}
+		// A dictionary of its own in place of the one before.
+		b.Saved.Dictionaries = map[uint32][]byte{uint32(n): []byte(strconv.Itoa(n))}
+		b.Retired = []uint32{uint32(n - 1)}
 		for j := range 40 {
 			rec := record("ns", fmt.Sprint(j), strconv.Itoa(n))
 			if j >= objectsOf(n) {
 				b.Delete = append(b.Delete, rec.Key)
 				continue
 			}
-			rec.Data = make([]byte, 500+(n*j)%1500)
+			rec.Data, rec.Dictionary = make([]byte, 500+(n*j)%1500), uint32(n)
 			b.Put = append(b.Put, rec)
 		}
 		batches = append(batches, b)
@@ -144,8 +147,11 @@ func wholeCommit(t *testing.T, path string) int {
 		if len(s.Records) != objectsOf(n) {
 			t.Fatalf("%s: %d objects in commit %d, want %d", r, len(s.Records), n, objectsOf(n))
 		}
+		if d := s.Saved.Dictionaries; len(d) != 1 || string(d[uint32(n)]) != strconv.Itoa(n) {
+			t.Fatalf("%s: dictionaries %v in commit %d", r, d, n)
+		}
 		for _, rec := range s.Records {
-			if rec.ResourceVersion != strconv.Itoa(n) {
+			if rec.ResourceVersion != strconv.Itoa(n) || rec.Dictionary != uint32(n) {
 				t.Fatalf("%s: %s is of commit %s, not %d", r, rec.Key, rec.ResourceVersion, n)
 			}
 		}

@@ -33,6 +33,9 @@ func (m model) apply(b cache.Batch) {
 		next.saved.Dictionaries = make(map[uint32][]byte)
 	}
 	maps.Copy(next.saved.Dictionaries, b.Saved.Dictionaries)
+	for _, id := range b.Retired {
+		delete(next.saved.Dictionaries, id)
+	}
 	for _, k := range b.Delete {
 		delete(next.records, k)
 	}
@@ -118,6 +121,10 @@ func (g *generator) batches(m model, version string) (all []cache.Batch) {
 		b := cache.Batch{Saved: savedOf(r, version), Reset: m[r] == nil || g.rng.IntN(8) == 0}
 		if b.Reset || g.rng.IntN(6) == 0 {
 			b.Saved.Dictionaries = map[uint32][]byte{1: {1}, uint32(2 + g.rng.IntN(2)): []byte(version)}
+		}
+		if !b.Reset && g.rng.IntN(4) == 0 {
+			b.Retired = []uint32{3} // which no record refers to
+			delete(b.Saved.Dictionaries, 3)
 		}
 		n := g.rng.IntN(30)
 		if b.Reset {

@@ -46,6 +46,7 @@ func labelsOf(m *dto.Metric) string {
 func TestMetrics(t *testing.T) {
 	w := newWorld(t)
 	w.pods.status.Relists, w.pods.status.Expired, w.pods.status.SnapshotDrops = 3, 2, 1
+	w.pods.status.Dictionaries, w.pods.status.Trainings, w.pods.status.Repacked = 2, 3, 500
 	w.pods.status.Compared, w.pods.status.Fetched = 4, 17
 	w.pods.status.SnapshotAt = then
 	w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n1", 130))
@@ -62,6 +63,9 @@ func TestMetrics(t *testing.T) {
 		`informerd_resource_state{resource=events,state=unwatched}`:                          1,
 		`informerd_objects{resource=pods}`:                                                   3,
 		`informerd_relists_total{resource=pods}`:                                             3,
+		`informerd_dictionaries{resource=pods}`:                                              2,
+		`informerd_dictionary_trainings_total{resource=pods}`:                                3,
+		`informerd_repacked_total{resource=pods}`:                                            500,
 		`informerd_comparisons_total{resource=pods}`:                                         4,
 		`informerd_comparison_fetches_total{resource=pods}`:                                  17,
 		`informerd_expired_total{resource=pods}`:                                             2,
