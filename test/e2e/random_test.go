@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -43,16 +42,17 @@ var limiting = []string{
 	"priorityclasses.scheduling.k8s.io",
 }
 
-// randomSeed is a new one, or that of a run that failed.
+// randomSeed is always the same, so that a test that fails does so again;
+// INFORMERD_E2E_SEED is another one, to look for more.
 func randomSeed(t *testing.T) uint64 {
-	seed := rand.Uint64()
+	seed := uint64(20)
 	if text := os.Getenv("INFORMERD_E2E_SEED"); text != "" {
 		var err error
 		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("INFORMERD_E2E_SEED=%d makes the same objects", seed)
+	t.Logf("seed %d", seed)
 	return seed
 }
 
