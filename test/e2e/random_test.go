@@ -42,6 +42,12 @@ var limiting = []string{
 	"priorityclasses.scheduling.k8s.io",
 }
 
+// twofaced is the resource of which the API server's own LIST and WATCH differ:
+// reading completes and cleans Services of type ExternalName (clusterIPs,
+// internalTrafficPolicy) that their events show as they are stored. No informer
+// could be right. Services as people write them are compared elsewhere.
+const twofaced = "services"
+
 // randomSeed is always the same, so that a test that fails does so again;
 // INFORMERD_E2E_SEED is another one, to look for more.
 func randomSeed(t *testing.T) uint64 {
@@ -164,7 +170,7 @@ func newRandomWriter(t *testing.T, c *harness.Cluster, i *harness.Informerd) *ra
 	}
 	for _, name := range slices.Sorted(maps.Keys(resources)) {
 		r := resources[name]
-		if r.State == "unwatched" || slices.Contains(limiting, name) || !builtIn(r.Group) {
+		if r.State == "unwatched" || slices.Contains(limiting, name) || name == twofaced || !builtIn(r.Group) {
 			continue
 		}
 		gvr := schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}

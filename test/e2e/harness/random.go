@@ -93,15 +93,8 @@ func (k *RandomKind) Object(namespace, name string) map[string]any {
 // pods selects those of the template beside it.
 func (k *RandomKind) agree(o map[string]any) {
 	spec, _ := o["spec"].(map[string]any)
-	switch {
-	case spec == nil:
-	case k.gvk.Kind == "PersistentVolumeClaim":
+	if k.gvk.Kind == "PersistentVolumeClaim" && spec != nil {
 		spec["resources"] = map[string]any{"requests": map[string]any{"storage": "1Gi"}}
-	case k.gvk.Kind == "Service":
-		// Of an ExternalName Service that an update gave one of these, the server
-		// shows both in a LIST and one in a WATCH: no informer could be right.
-		delete(spec, "clusterIP")
-		delete(spec, "clusterIPs")
 	}
 	template, ok := spec["template"].(map[string]any)
 	if !ok {
