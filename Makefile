@@ -97,9 +97,10 @@ chromium:
 		$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -qq && \
 		DEBIAN_FRONTEND=noninteractive $(if $(filter 0,$(shell id -u)),,sudo) apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
 
-# PODS=20000 for a table of that many rows, SCREENS=../../docs/screens for pictures.
+# PODS=20000 for a table of that many rows, CHURN=600 to look for leaks for ten
+# minutes, SCREENS=../../docs/screens for pictures, ONLY=memory for some tests.
 web-e2e: web-deps chromium devcluster build
-	cd web/ui && CHROMIUM='$(CHROMIUM)' node e2e/run.mjs $(if $(SCREENS),--screens '$(SCREENS)') $(if $(PODS),--pods $(PODS))
+	cd web/ui && CHROMIUM='$(CHROMIUM)' node e2e/run.mjs $(if $(SCREENS),--screens '$(SCREENS)') $(if $(PODS),--pods $(PODS)) $(if $(CHURN),--churn $(CHURN)) $(if $(ONLY),--only '$(ONLY)')
 
 # What a run with more pods is compared with. It is measured if there is none.
 bench_base := test/results/bench-20000.json

@@ -199,7 +199,7 @@ func TestGroupMistakes(t *testing.T) {
 		{"facets", "come with the first", []string{"facets", "kind", "continue", "a"}},
 		{"facets", "no place", []string{"facets", "kind", "output", "csv"}},
 		{"resourceVersion", "watch=true", []string{"groupBy", "kind", "watch", "true", "resourceVersion", "5"}},
-		{"facets", "watch=true", []string{"facets", "kind", "watch", "true"}},
+		{"sort", "watch=true", []string{"facets", "kind", "watch", "true", "sort", "kind"}},
 		{"explain", "watch=true", []string{"explain", "true", "watch", "true"}},
 		{"explain", "found before", []string{"explain", "true", "continue", "x"}},
 	} {

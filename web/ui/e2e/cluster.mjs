@@ -1,5 +1,5 @@
 // A real control plane and a real informerd for the browser to look at.
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -7,21 +7,38 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const devcluster = process.env.DEVCLUSTER ?? join(root, "bin/devcluster");
 const program = process.env.INFORMERD_BIN ?? join(root, "bin/informerd");
-const run = promisify(execFile);
 
 // Whatever happens here, nothing that was started stays behind.
 const children = new Set();
 process.on("exit", () => children.forEach((c) => c.kill("SIGTERM")));
 for (const s of ["SIGINT", "SIGTERM"]) process.on(s, () => process.exit(130));
-function keep(child) {
+
+function start(command, args, stdio) {
+  const child = spawn(command, args, { stdio });
   children.add(child);
   child.once("exit", () => children.delete(child));
   return child;
+}
+
+async function stop(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const end = once(child, "exit");
+  child.kill("SIGTERM");
+  await end;
+}
+
+/** The first line that a child prints; an error if it ends without one. */
+async function firstLine(child, what) {
+  const died = once(child, "exit").then(([code]) => {
+    throw new Error(`${what} ended with ${code}`);
+  });
+  died.catch(() => {});
+  const [line] = await Promise.race([once(createInterface(child.stdout), "line"), died]);
+  return line;
 }
 
 export const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
@@ -34,57 +51,91 @@ async function freePort() {
   return port;
 }
 
-/** Starts a cluster with the demo data and so many quiet pods. */
-export async function startCluster(pods) {
-  const dir = mkdtempSync(join(tmpdir(), "page-e2e-"));
-  const args = ["--dir", dir, "--seed", "demo"];
-  if (pods) args.push("--pods", String(pods));
-  const child = keep(spawn(devcluster, args, { stdio: ["ignore", "pipe", openSync(join(dir, "devcluster.log"), "a")] }));
-  const died = once(child, "exit").then(([code]) => {
-    throw new Error(`devcluster ended with ${code}; see ${dir}`);
-  });
-  died.catch(() => {});
-  const [line] = await Promise.race([once(createInterface(child.stdout), "line"), died]);
-  console.log(line.replace(dir, "DIR"));
+/** Starts a cluster with the demo data and so many quiet pods, unless one runs. */
+export async function startCluster(pods, running) {
+  const dir = running || mkdtempSync(join(tmpdir(), "page-e2e-"));
+  let control;
+  if (!running) {
+    const args = ["--dir", dir, "--seed", "demo", ...(pods ? ["--pods", String(pods)] : [])];
+    control = start(devcluster, args, ["ignore", "pipe", openSync(join(dir, "devcluster.log"), "a")]);
+    console.log((await firstLine(control, `devcluster in ${dir}`)).replace(dir, "DIR"));
+  }
+  // The API without credentials, for requests that cost no process each.
+  const proxy = start(devcluster, ["kubectl", "--kubeconfig", join(dir, "kubeconfig"), "proxy", "--port=0"], ["ignore", "pipe", "ignore"]);
+  const server = "http://" + /127\.0\.0\.1:\d+/.exec(await firstLine(proxy, "kubectl proxy"))[0];
   return {
     dir,
-    kubectl: (...a) => run(devcluster, ["kubectl", "--kubeconfig", join(dir, "kubeconfig"), ...a], { maxBuffer: 1 << 28 }).then((r) => r.stdout),
-    ctl: (...a) => run(devcluster, ["ctl", "--dir", dir, ...a]),
-    stop: async () => {
-      const end = once(child, "exit");
-      child.kill("SIGTERM");
-      await end;
+    server,
+    api: new Api(server),
+    /** Starts and stops components: ctl("stop", "kube-apiserver"). */
+    async ctl(...a) {
+      const [code] = await once(start(devcluster, ["ctl", "--dir", dir, ...a], "ignore"), "exit");
+      if (code !== 0) throw new Error(`devcluster ctl ${a.join(" ")} ended with ${code}`);
+    },
+    async stop() {
+      await stop(proxy);
+      if (!control) return;
+      await stop(control);
       rmSync(dir, { recursive: true, force: true });
     },
   };
 }
 
-/** Starts an informerd that may read everything but Secrets. */
-export async function startInformerd(cluster) {
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}/`;
-  const config = join(cluster.dir, "config.yaml");
-  writeFileSync(config, `resources:
-  - match: [leases.coordination.k8s.io, events]
+/** The Kubernetes API as the tests change and count things. Paths are those of
+ * the API, with core/ for /api/v1/ and apps/ for /apis/apps/v1/. */
+class Api {
+  constructor(server) {
+    this.server = server;
+  }
+
+  async ask(method, path, body, type = "application/json") {
+    const url = this.server + path.replace(/^core\//, "/api/v1/").replace(/^apps\//, "/apis/apps/v1/");
+    const r = await fetch(url, { method, headers: body ? { "Content-Type": type } : {}, body: body && JSON.stringify(body) });
+    if (!r.ok) throw new Error(`${method} ${path}: ${r.status} ${(await r.text()).slice(0, 300)}`);
+    return r.json();
+  }
+
+  get = (path) => this.ask("GET", path);
+  create = (path, object) => this.ask("POST", path, object);
+  patch = (path, change) => this.ask("PATCH", path, change, "application/merge-patch+json");
+  delete = (path) => this.ask("DELETE", path, { gracePeriodSeconds: 0 });
+
+  /** How many objects there are. */
+  async count(path) {
+    const { items, metadata } = await this.get(path + (path.includes("?") ? "" : "?limit=1"));
+    return items.length + (metadata.remainingItemCount ?? 0);
+  }
+
+  /** A ConfigMap in team-a, also if a test that was cut short left it there. */
+  configMap = (name, more = {}) =>
+    this.ask("PATCH", `core/namespaces/team-a/configmaps/${name}?fieldManager=page&force=true`, { apiVersion: "v1", kind: "ConfigMap", metadata: { name, ...more } }, "application/apply-patch+yaml");
+}
+
+const config = `resources:
+  - match: [leases.coordination.k8s.io]
     watch: false
   - match: [pods]
     indexes: {node: spec.nodeName, phase: status.phase}
+  - match: [deployments.apps]
+    drop: []
   - match: ["*"]
-    drop: [metadata.managedFields]
-`);
+`;
+
+/** Starts an informerd, by default one that may read everything but Secrets. */
+export async function startInformerd(cluster, { name = "informerd", kubeconfig = join(cluster.dir, "kubeconfig-nosecrets"), ready = true } = {}) {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}/`;
+  const file = (suffix) => join(cluster.dir, `${name}-${process.pid}${suffix}`);
+  writeFileSync(file(".yaml"), config);
   let child;
   const self = {
     url,
     async start() {
-      child = keep(spawn(program, ["serve", "--config", config, "--kubeconfig", join(cluster.dir, "kubeconfig-nosecrets"), "--snapshot", join(cluster.dir, "informerd.db"), "--listen", `127.0.0.1:${port}`],
-        { stdio: ["ignore", "ignore", openSync(join(cluster.dir, "informerd.log"), "a")] }));
-      await until(async () => (await fetch(url + "readyz")).ok, 60_000, "informerd is ready");
+      child = start(program, ["serve", "--config", file(".yaml"), "--kubeconfig", kubeconfig, "--snapshot", file(".db"), "--listen", `127.0.0.1:${port}`],
+        ["ignore", "ignore", openSync(file(".log"), "a")]);
+      await until(async () => (await fetch(url + (ready ? "readyz" : "livez"))).ok, 60_000, "informerd is ready");
     },
-    async stop() {
-      const end = once(child, "exit");
-      child.kill("SIGTERM");
-      await end;
-    },
+    stop: () => stop(child),
   };
   await self.start();
   return self;

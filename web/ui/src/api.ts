@@ -1,18 +1,9 @@
 import { signal } from "@preact/signals";
 
-// Requests to informerd: Status errors become ApiErrors, an answer's freshness
-// comes out of its headers, and whether informerd answers at all is remembered.
+// Requests to informerd: Status errors become ApiErrors, and whether informerd
+// answers at all is remembered.
 
 export type State = "unwatched" | "syncing" | "warm" | "live" | "stale" | "forbidden" | "failed";
-
-export interface Freshness {
-  state: State;
-  /** Seconds since the API server last proved the copy current, at the time of the answer. */
-  age: number | null;
-  /** When the answer came (ms). */
-  at: number;
-  reason?: string;
-}
 
 interface Cause {
   reason?: string;
@@ -32,7 +23,6 @@ export class ApiError extends Error {
     readonly code: number,
     readonly status: Status,
     readonly retryAfter = 0,
-    readonly state: State | null = null,
   ) {
     super(status.message || `HTTP ${code}`);
   }
@@ -79,15 +69,6 @@ export function unanswered(error: string): void {
 /** The request did not reach informerd, or its answer did not reach us. */
 export class LinkError extends Error {}
 
-export function freshnessOf(h: Headers): Freshness | undefined {
-  const state = h.get("Informerd-State") as State | null;
-  if (!state) return undefined;
-  const age = h.get("Informerd-Age");
-  // Warning: 110 informerd "the resource is stale: connection refused"
-  const reason = /^110 \S+ "(.*)"$/.exec(h.get("Warning") ?? "")?.[1]?.replace(/\\(.)/g, "$1");
-  return { state, age: age === null ? null : Number(age), at: Date.now(), reason };
-}
-
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
   let r: Response;
   try {
@@ -115,8 +96,7 @@ async function errorOf(r: Response): Promise<ApiError | LinkError> {
     }
     status = { message: text.slice(0, 300) || `HTTP ${r.status}`, code: r.status };
   }
-  const state = r.headers.get("Informerd-State") as State | null;
-  return new ApiError(r.status, status, Number(r.headers.get("Retry-After") ?? 0), state);
+  return new ApiError(r.status, status, Number(r.headers.get("Retry-After") ?? 0));
 }
 
 /** What to tell a person of an error. */
@@ -124,7 +104,7 @@ export function errorText(e: unknown): string {
   return e instanceof Error ? e.message : String(e);
 }
 
-export async function get<T>(path: string, signal?: AbortSignal): Promise<{ body: T; fresh?: Freshness; response: Response }> {
+export async function get<T>(path: string, signal?: AbortSignal): Promise<{ body: T; response: Response }> {
   const response = await request(path, { signal });
   let body: T;
   try {
@@ -134,7 +114,7 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<{ body
     unanswered("the answer was cut off");
     throw new LinkError("the answer was cut off");
   }
-  return { body, fresh: freshnessOf(response.headers), response };
+  return { body, response };
 }
 
 export interface Meta {
@@ -160,7 +140,22 @@ export interface KubeObject {
   [field: string]: any;
 }
 
+export interface FilterErrors {
+  count: number;
+  object?: string;
+  message?: string;
+}
+
+/** What a list of many resources says of one of them. */
+export interface Answered {
+  cluster?: string;
+  resource: string;
+  answered: boolean;
+  resourceVersion?: string;
+  filterErrors?: FilterErrors;
+}
+
 export interface List<T = KubeObject> {
-  metadata: { resourceVersion?: string; continue?: string; remainingItemCount?: number; truncated?: boolean; filterErrors?: { count: number; object?: string; message?: string } };
+  metadata: { resourceVersion?: string; continue?: string; remainingItemCount?: number; truncated?: boolean; filterErrors?: FilterErrors; resources?: Answered[] };
   items: T[];
 }

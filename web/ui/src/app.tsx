@@ -3,15 +3,17 @@ import { useEffect } from "preact/hooks";
 import { link } from "./api";
 import { retryStreams } from "./follow";
 import { bytes, count, plural, seconds, time } from "./format";
+import { late } from "./late";
 import { headingOf, objectsOf, sectionNames, sectionOf } from "./places";
 import { keyOf, known, nextTry, now, poll, readable, refused, resources, several, type Resource } from "./resources";
 import { href, params, view } from "./route";
 import { Dialog, Icon, meaning, notice, StateIcon } from "./ui";
-import { ObjectView } from "./views/object";
 import { Objects } from "./views/objects";
 import { Overview } from "./views/overview";
 import { Palette } from "./views/palette";
 import { Resources } from "./views/resources";
+
+const ObjectView = late(() => import("./views/object").then((m) => m.ObjectView));
 
 export const paletteOpen = signal(false);
 const helpOpen = signal(false);

@@ -1,8 +1,9 @@
-import { ApiError, errorText, get, LinkError, type Freshness, type KubeObject, type List, type State } from "./api";
-import { path, type Resource } from "./resources";
+import { ApiError, errorText, get, LinkError, type FilterErrors, type KubeObject, type List } from "./api";
+import type { Resource } from "./resources";
+import type { Source } from "./source";
 import { backoff, Stream, temporary, type ServerEvent } from "./sse";
 
-// One selection of one resource, read in pages and then followed.
+// One selection of one source, read in pages and then followed.
 
 /** What selects objects, in the words of the API. */
 export interface Selection {
@@ -12,17 +13,21 @@ export interface Selection {
   filter?: string;
 }
 
-export interface Change {
-  type: "ADDED" | "MODIFIED" | "DELETED";
+export interface Found {
+  resource: Resource;
   object: KubeObject;
 }
 
+export interface Change extends Found {
+  type: "ADDED" | "MODIFIED" | "DELETED";
+}
+
 export interface Handlers {
-  /** A page of the list. */
-  page(objects: KubeObject[], remaining: number): void;
-  /** The list is complete: what was not in it since begin() is gone. */
-  begin(): void;
-  complete(): void;
+  /** From here to complete() comes all there is of these resources. */
+  begin(resources: Resource[]): void;
+  page(found: Found[]): void;
+  /** What did not come since begin() is gone. */
+  complete(resources: Resource[]): void;
   changes(changes: Change[]): void;
   status(s: FollowStatus): void;
 }
@@ -32,11 +37,12 @@ export type Phase = "loading" | "ready" | "waiting" | "failed";
 export interface FollowStatus {
   phase: Phase;
   error: ApiError | LinkError | null;
-  fresh: Freshness | null;
+  /** While pages are to come: how many objects there will be. */
+  expected: number;
   /** Whether changes arrive as they happen. */
   streaming: boolean;
   /** For how many objects the filter has no value, and why for one of them. */
-  filterErrors?: { count: number; object?: string; message?: string };
+  filterErrors?: FilterErrors;
 }
 
 /** The first page is small, so that it is on the screen at once. */
@@ -71,21 +77,19 @@ export function retryStreams(): void {
 export class Follower {
   private stream: Stream | null = null;
   private readonly stop = new AbortController();
-  private version = "";
+  private since = "";
   private tries = 0;
   private wake: (() => void) | null = null;
-  private running = false;
-  private again = false;
-  private resync = false;
-  state: FollowStatus = { phase: "loading", error: null, fresh: null, streaming: false };
+  /** Resources that the stream tells anew, up to its next bookmark. */
+  private anew: Resource[] = [];
+  private status: FollowStatus = { phase: "loading", error: null, expected: 0, streaming: false };
 
   constructor(
-    readonly resource: Resource,
+    private readonly source: Source,
     private readonly selection: Selection,
     private readonly fields: string[],
+    private sort: string,
     private readonly handlers: Handlers,
-    /** Whether to follow by a stream; otherwise reload() says when. */
-    private readonly live: boolean,
   ) {
     void this.load();
   }
@@ -96,103 +100,95 @@ export class Follower {
     this.endStream();
   }
 
-  /** Reads the list again: what changed shows as changes. */
-  reload(): void {
-    if (this.running) this.again = true;
-    else void this.load();
-  }
-
-  retry(): void {
-    this.tries = 0;
-    this.wake?.();
-    this.stream?.retry();
+  /** Wants the list in another order. Where all of it is there that changes
+   * nothing; otherwise it begins again, so that what comes first is there first. */
+  orderBy(sort: string): void {
+    this.sort = sort;
   }
 
   private url(more: Record<string, string>): string {
     const p = selectionQuery(this.selection);
     if (this.fields.length) p.set("fields", this.fields.join(","));
-    for (const [k, v] of Object.entries(more)) p.set(k, v);
-    return path(this.resource, "/objects", p);
+    for (const [k, v] of Object.entries(more)) if (v) p.set(k, v);
+    return this.source.url(p);
   }
 
   private tell(s: Partial<FollowStatus>): void {
     if (this.stop.signal.aborted) return;
-    this.state = { ...this.state, ...s };
-    this.handlers.status(this.state);
+    this.status = { ...this.status, ...s };
+    this.handlers.status(this.status);
   }
 
   private async load(): Promise<void> {
-    this.running = true;
     this.endStream();
     while (!this.stop.signal.aborted) {
       try {
-        await this.pages();
+        if (!(await this.pages())) continue;
         this.tries = 0;
         this.tell({ phase: "ready", error: null });
-        if (this.again) {
-          this.again = false;
-          continue;
-        }
-        if (this.live) this.follow();
-        break;
+        this.follow();
+        return;
       } catch (e) {
         if (this.stop.signal.aborted) return;
         if (e instanceof ApiError && e.code === 410) continue; // the list took too long
         if (e instanceof ApiError && !temporary(e)) {
           this.tell({ phase: "failed", error: e, streaming: false });
-          break;
+          return;
         }
-        const error = e instanceof ApiError || e instanceof LinkError ? e : new LinkError(errorText(e));
-        const state = e instanceof ApiError ? e.state : null;
-        this.tell({
-          phase: this.state.phase === "ready" ? "ready" : "waiting",
-          error,
-          fresh: state ? { state, age: null, at: Date.now(), reason: e instanceof ApiError ? e.message : "" } : this.state.fresh,
-          streaming: false,
-        });
-        const hint = e instanceof ApiError ? Math.min(5000, e.retryAfter * 1000) : 0;
-        await new Promise<void>((resolve) => {
-          const t = setTimeout(resolve, Math.max(hint, backoff(this.tries++)));
-          this.wake = () => {
-            clearTimeout(t);
-            resolve();
-          };
-        });
+        this.tell({ phase: this.status.phase === "ready" ? "ready" : "waiting", error: known(e), streaming: false });
+        await this.pause(e instanceof ApiError ? Math.min(5000, e.retryAfter * 1000) : 0);
       }
     }
-    this.running = false;
   }
 
-  private async pages(): Promise<void> {
+  private pause(atLeast: number): Promise<void> {
+    return new Promise((resolve) => {
+      const t = setTimeout(resolve, Math.max(atLeast, backoff(this.tries++)));
+      this.wake = () => {
+        clearTimeout(t);
+        resolve();
+      };
+    });
+  }
+
+  /** Reads the list; false if another order was wanted meanwhile. */
+  private async pages(): Promise<boolean> {
+    const { sort } = this;
     let token = "";
-    this.handlers.begin();
-    for (let n = 0; ; n++) {
-      const more: Record<string, string> = { limit: String(pageSizes[Math.min(n, pageSizes.length - 1)]) };
-      if (token) more.continue = token;
-      const { body, fresh } = await get<List>(this.url(more), this.stop.signal);
+    let read = 0;
+    this.handlers.begin(this.source.resources);
+    for (let n = 0; n === 0 || token; n++) {
+      if (this.sort !== sort) return false;
+      const limit = String(pageSizes[Math.min(n, pageSizes.length - 1)]);
+      const { body } = await get<List>(this.url({ sort, limit, continue: token }), this.stop.signal);
+      if (n === 0) {
+        this.since = this.source.since(body);
+        this.tell({ error: null, filterErrors: filterErrorsOf(body) });
+      }
       token = body.metadata.continue ?? "";
-      this.version = body.metadata.resourceVersion ?? "";
-      this.handlers.page(body.items, body.metadata.remainingItemCount ?? 0);
-      if (n === 0) this.tell({ fresh: fresh ?? null, error: null, filterErrors: body.metadata.filterErrors });
-      if (!token) break;
+      read += body.items.length;
+      this.handlers.page(body.items.flatMap((object) => {
+        const resource = this.source.ofObject(object);
+        return resource ? [{ resource, object }] : [];
+      }));
+      this.tell({ expected: token ? read + (body.metadata.remainingItemCount ?? 0) : 0 });
     }
-    this.handlers.complete();
+    this.handlers.complete(this.source.resources);
+    return true;
   }
 
   private follow(): void {
-    const more: Record<string, string> = { watch: "true" };
-    if (this.version) more.resourceVersion = this.version;
-    const stream = new Stream(this.url(more), {
+    const stream = new Stream(this.url({ watch: "true" }), {
       events: (events) => this.take(events),
-      open: (fresh) => this.tell({ streaming: true, error: null, fresh: fresh ?? this.state.fresh }),
-      lost: (e) => this.tell({ streaming: false, error: e instanceof ApiError || e instanceof LinkError ? e : new LinkError(errorText(e)) }),
+      open: () => this.tell({ streaming: true, error: null }),
+      lost: (e) => this.tell({ streaming: false, error: known(e) }),
       failed: (e) => {
         this.endStream();
-        // The version is no longer remembered, or we read too slowly.
+        // We read too slowly.
         if (e.code === 410) void this.load();
         else this.tell({ phase: "failed", error: e, streaming: false });
       },
-    });
+    }, { lastId: this.since });
     this.stream = stream;
     streams.add(stream);
     if (document.hidden && hiding === undefined) stream.pause();
@@ -203,47 +199,51 @@ export class Follower {
     streams.delete(this.stream);
     this.stream.close();
     this.stream = null;
-    this.resync = false;
+    this.anew = [];
   }
 
   private take(events: ServerEvent[]): void {
+    let fresh: Found[] = [];
     let batch: Change[] = [];
     const flush = () => {
+      if (fresh.length) this.handlers.page(fresh);
       if (batch.length) this.handlers.changes(batch);
+      fresh = [];
       batch = [];
     };
     for (const e of events) {
       if (e.type === "ERROR") continue; // the stream reports it
-      const m = JSON.parse(e.data) as { object?: KubeObject; state?: State; reason?: string; age?: number };
+      const m = JSON.parse(e.data) as { resource?: string; object?: KubeObject };
+      const resource = this.source.ofEvent(m.resource);
       switch (e.type) {
         case "ADDED":
         case "MODIFIED":
         case "DELETED":
-          batch.push({ type: e.type, object: m.object! });
-          if (this.resync && batch.length >= 500) this.flushPage(batch.splice(0));
+          if (!resource) break;
+          if (this.anew.includes(resource)) fresh.push({ resource, object: m.object! });
+          else batch.push({ type: e.type, resource, object: m.object! });
           break;
         case "RESYNC":
           flush();
-          this.resync = true;
-          this.handlers.begin();
+          if (!resource) break;
+          this.anew.push(resource);
+          this.handlers.begin([resource]);
           break;
         case "BOOKMARK":
-          if (this.resync && m.object?.metadata?.annotations?.["k8s.io/initial-events-end"]) {
-            this.flushPage(batch.splice(0));
-            this.resync = false;
-            this.handlers.complete();
-          }
-          break;
-        case "STATE":
-          this.tell({ fresh: { state: m.state!, reason: m.reason, age: m.age ?? null, at: Date.now() } });
+          flush();
+          if (this.anew.length) this.handlers.complete(this.anew);
+          this.anew = [];
           break;
       }
     }
-    if (this.resync) this.flushPage(batch);
-    else flush();
+    flush();
   }
+}
 
-  private flushPage(batch: Change[]): void {
-    if (batch.length) this.handlers.page(batch.map((c) => c.object), 0);
-  }
+function known(e: unknown): ApiError | LinkError {
+  return e instanceof ApiError || e instanceof LinkError ? e : new LinkError(errorText(e));
+}
+
+function filterErrorsOf(list: List): FilterErrors | undefined {
+  return list.metadata.filterErrors ?? list.metadata.resources?.find((r) => r.filterErrors)?.filterErrors;
 }

@@ -91,10 +91,18 @@ export function match(pattern: string, cluster = ""): Resource[] {
   return out;
 }
 
+/** The same as the API knows it: it would refuse names that nothing has. */
+export function asPatterns(pattern: string, found: Resource[]): string {
+  const globs = pattern.split(",").filter((p) => p.includes("*"));
+  return [...new Set([...globs, ...found.filter((r) => !globs.some((g) => glob(g, r))).map((r) => r.name)])].join(",");
+}
+
+/** As the API reads it: a star for the resource does not reach into the group. */
 function glob(pattern: string, r: Resource): boolean {
   if (pattern === "*") return true;
-  if (pattern.startsWith("*.")) return r.group === pattern.slice(2) || r.group.endsWith(pattern.slice(1));
-  return new RegExp("^" + pattern.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*") + "$").test(r.name);
+  const [resource = "", ...group] = pattern.toLowerCase().split(".");
+  const like = (glob: string, text: string) => new RegExp("^" + glob.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*") + "$").test(text);
+  return like(resource, r.resource) && like(group.join("."), r.group);
 }
 
 /** The address of a resource in the API. */

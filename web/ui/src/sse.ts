@@ -1,4 +1,4 @@
-import { answered, ApiError, LinkError, request, type Freshness, freshnessOf } from "./api";
+import { answered, ApiError, LinkError, request } from "./api";
 
 // Server-sent events over fetch. An EventSource would hide why a stream was
 // refused, could not begin at a version, and could not be paused while the page
@@ -56,7 +56,7 @@ export function backoff(n: number, random: () => number = Math.random): number {
 export interface StreamHandlers {
   /** Events in order, as many as came together. */
   events(events: ServerEvent[]): void;
-  open?(fresh: Freshness | undefined): void;
+  open?(): void;
   /** The stream broke; it comes back by itself. */
   lost?(error: Error): void;
   /** The server refused for good, or ended the stream with an error. */
@@ -64,6 +64,8 @@ export interface StreamHandlers {
 }
 
 export interface StreamOptions {
+  /** The id of the event to begin after; none begins with what there is. */
+  lastId?: string;
   /** Silence after which a stream is taken for dead (ms). The server speaks every 15 s. */
   patience?: number;
   wait?: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -72,7 +74,7 @@ export interface StreamOptions {
 /** A stream that reconnects until it is closed or refused for good. */
 export class Stream {
   /** Where a reconnect goes on; "" begins again. */
-  lastId = "";
+  private lastId: string;
   private readonly ended = new AbortController();
   private tries = 0;
   private kick: (() => void) | null = null;
@@ -84,6 +86,7 @@ export class Stream {
     private readonly handlers: StreamHandlers,
     private readonly options: StreamOptions = {},
   ) {
+    this.lastId = options.lastId ?? "";
     void this.run();
   }
 
@@ -148,7 +151,7 @@ export class Stream {
     alive();
     try {
       const r = await request(this.url, { headers, signal: connection.signal });
-      this.handlers.open?.(freshnessOf(r.headers));
+      this.handlers.open?.();
       const reader = r.body!.getReader();
       const decoder = new TextDecoder();
       const parser = new EventParser();

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../src/api";
-import { anyStatus, compareCells, customColumn, knownColumns, podStatus, printerColumns, toneOf } from "../src/table/columns";
+import { anyStatus, compareCells, customColumn, knownColumns, podStatus, printerColumns, serverOrder, toneOf } from "../src/table/columns";
 import { choose, frame, joinIds, splitIds } from "../src/table/setup";
 import type { Resource } from "../src/resources";
 
 const meta = { name: "x", namespace: "n" };
+const pods = { name: "pods", namespaced: true } as Resource;
 
 describe("podStatus", () => {
   const cases: [string, object, object?][] = [
@@ -73,13 +74,18 @@ describe("columns", () => {
     const ready = knownColumns("pods")![0]!;
     expect(["2/2", "0/3", "1/2"].sort((a, b) => compareCells(ready, a, b, false))).toEqual(["0/3", "1/2", "2/2"]);
   });
+  it("say how the server orders alike", () => {
+    const of = (name: string, id: string, down = false) => serverOrder([...knownColumns(name)!, ...frame([pods], [], false).offered].find((c) => c.id === id), down);
+    expect([of("pods", "name"), of("pods", "node", true), of("pods", "age"), of("pods", "age", true)]).toEqual(["metadata.name", "-spec.nodeName", "-metadata.creationTimestamp", "metadata.creationTimestamp"]);
+    expect([of("pods", "status"), of("deployments.apps", "images"), serverOrder(undefined, true)]).toEqual(["", "", ""]); // made of several values
+    expect([serverOrder(customColumn("label:app"), false), serverOrder(customColumn("spec.c[*].image"), false)]).toEqual(["metadata.labels.app", ""]);
+  });
   it("color words", () => {
     expect(["Running", "CrashLoopBackOff", "Pending", "Completed", "Init:0/1", "Init:Error", "whatever", ""].map(toneOf)).toEqual(["good", "bad", "wait", "off", "wait", "bad", "", ""]);
   });
 });
 
 describe("which columns", () => {
-  const pods = { name: "pods", namespaced: true } as Resource;
   const { offered, shown } = frame([pods], knownColumns("pods")!, false);
   it("are the usual ones unless chosen", () => {
     expect(shown).toEqual(["name", "namespace", "ready", "status", "restarts", "node", "ip", "age"]);

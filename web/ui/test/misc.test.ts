@@ -1,12 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { ApiError, freshnessOf } from "../src/api";
-import { featuresOf } from "../src/features";
+import { ApiError } from "../src/api";
 import { bytes, duration, quantity, rate, seconds } from "../src/format";
 import { headingOf, sectionOf } from "../src/places";
-import { find, match, resources, type Resource } from "../src/resources";
+import { asPatterns, find, match, resources, type Resource } from "../src/resources";
 import { href, params, query, search, view } from "../src/route";
 import { rankKind } from "../src/views/palette";
-import { csvOf, kubectlOf } from "../src/views/objects";
+import { csvOf, curlOf, kubectlOf } from "../src/views/share-menu";
 import { ageColumn, nameColumn } from "../src/table/columns";
 
 describe("format", () => {
@@ -54,6 +53,11 @@ describe("resources", () => {
     expect(match("pods,*.apps").map((x) => x.name)).toEqual(["pods", "deployments.apps", "replicasets.apps"]);
     expect(match("*")).toHaveLength(5);
     expect(match("pods,po")).toHaveLength(1);
+    expect(match("*.events.k8s.io,e*").map((x) => x.name)).toEqual(["events.events.k8s.io", "events"]); // a star does not reach into the group
+  });
+  it("are asked for by names that the API knows", () => {
+    const asked = (p: string) => asPatterns(p, match(p));
+    expect([asked("po,deploy,unicorns"), asked("*.apps,deploy,po"), asked("*")]).toEqual(["pods,deployments.apps", "*.apps,pods", "*"]);
   });
   it("have headings and sections", () => {
     expect([r("networkpolicies.networking.k8s.io", "NetworkPolicy"), r("ingresses.networking.k8s.io", "Ingress"), r("endpoints", "Endpoints"), r("pods", "Pod")].map(headingOf)).toEqual(["NetworkPolicies", "Ingresses", "Endpoints", "Pods"]);
@@ -66,21 +70,9 @@ describe("resources", () => {
 });
 
 describe("answers", () => {
-  it("say how fresh they are", () => {
-    const h = new Headers({ "Informerd-State": "stale", "Informerd-Age": "12.5", Warning: '110 informerd "pods is stale: \\"refused\\""' });
-    expect(freshnessOf(h)).toMatchObject({ state: "stale", age: 12.5, reason: 'pods is stale: "refused"' });
-    expect(freshnessOf(new Headers())).toBeUndefined();
-  });
   it("point at what is wrong with a query", () => {
     const e = new ApiError(400, { message: "filter: column 12: undeclared reference", details: { causes: [{ field: "filter" }] } });
     expect([e.field, e.column]).toEqual(["filter", 12]);
-  });
-});
-
-describe("features", () => {
-  it("come from the description", () => {
-    expect(featuresOf({ paths: { "/v1/resources/{resource}/objects": { get: { parameters: [{ name: "filter" }] } }, "/v1/search": {} } })).toMatchObject({ filter: true, search: true, graph: false, explain: false });
-    expect(featuresOf({})).toMatchObject({ filter: false });
   });
 });
 
@@ -89,5 +81,6 @@ describe("exports", () => {
     expect(csvOf([nameColumn, ageColumn], [{ cells: ['a,"b"', 0] }, { cells: ["=1+1", null] }])).toBe('Name,Age\r\n"a,""b""",1970-01-01T00:00:00.000Z\r\n\'=1+1,\r\n');
     expect(kubectlOf([r("pods", "Pod")], { namespace: ["a"], labelSelector: "app in (x, y)" })).toBe("kubectl get pods -n a -l 'app in (x, y)'");
     expect(kubectlOf([r("pods", "Pod")], { namespace: ["a-*"] })).toBe("kubectl get pods -A");
+    expect(curlOf("v1/query?resources=pods&filter=a'b", "http://x/y/?view=objects")).toBe("curl -s 'http://x/y/v1/query?resources=pods&filter=a%27b'");
   });
 });

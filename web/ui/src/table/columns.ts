@@ -19,6 +19,8 @@ export interface Column {
   /** text sorts as text, number and time (ms) as numbers, age is a time shown as an age. */
   type: "text" | "number" | "age";
   tone?: (text: string) => Tone;
+  /** The path by which the server orders as the column does, if it can. */
+  by?: string;
   /** Sorts by this instead of by what is shown. */
   rank?: (cell: Cell) => number;
   hint?: string;
@@ -29,18 +31,23 @@ const metadata = ["metadata.name", "metadata.namespace", "metadata.uid", "metada
 /** Fields that every row needs, whatever its columns. */
 export const rowPaths = metadata;
 
-export const nameColumn: Column = { id: "name", title: "Name", paths: [], type: "text", value: (o) => o.metadata.name };
-export const namespaceColumn: Column = { id: "namespace", title: "Namespace", paths: [], type: "text", value: (o) => o.metadata.namespace ?? "" };
+export const nameColumn: Column = { id: "name", title: "Name", paths: [], by: "metadata.name", type: "text", value: (o) => o.metadata.name };
+export const namespaceColumn: Column = { id: "namespace", title: "Namespace", paths: [], by: "metadata.namespace", type: "text", value: (o) => o.metadata.namespace ?? "" };
 export const kindColumn: Column = { id: "kind", title: "Kind", paths: [], type: "text", value: () => "" };
 export const ageColumn: Column = {
-  id: "age", title: "Age", paths: [], type: "age",
+  id: "age", title: "Age", paths: [], by: "metadata.creationTimestamp", type: "age",
   value: (o) => (o.metadata.creationTimestamp ? Date.parse(o.metadata.creationTimestamp) : null),
 };
+
+/** A path with at most one value; by others the server would order differently. */
+function single(path: string): string | undefined {
+  return path.includes("[*]") ? undefined : path;
+}
 
 function text(title: string, path: string, more: Partial<Column> = {}): Column {
   const steps = parsePath(path);
   return {
-    id: title.toLowerCase().replace(/ /g, "-"), title, paths: [path], type: "text", hint: path,
+    id: title.toLowerCase().replace(/ /g, "-"), title, paths: [path], by: single(path), type: "text", hint: path,
     value: (o) => valuesAt(o, steps).map(textOf).join(","),
     ...more,
   };
@@ -49,7 +56,7 @@ function text(title: string, path: string, more: Partial<Column> = {}): Column {
 function number(title: string, path: string, more: Partial<Column> = {}): Column {
   const steps = parsePath(path);
   return {
-    id: title.toLowerCase().replace(/ /g, "-"), title, paths: [path], type: "number", hint: path,
+    id: title.toLowerCase().replace(/ /g, "-"), title, paths: [path], by: single(path), type: "number", hint: path,
     value: (o) => {
       const v = valuesAt(o, steps)[0];
       return typeof v === "number" ? v : v === undefined ? null : quantity(String(v));
@@ -68,16 +75,32 @@ function since(title: string, path: string): Column {
   return made(title, [path], (o) => {
     const v = valuesAt(o, steps)[0];
     return v ? Date.parse(String(v)) : null;
-  }, { type: "age", hint: path });
+  }, { type: "age", by: single(path), hint: path });
 }
+
+/** Reads a text once, however often it is compared: few differ in a column. */
+function remembering(read: (text: string) => number): (c: Cell) => number {
+  const known = new Map<string, number>();
+  return (c) => {
+    const text = String(c);
+    let n = known.get(text);
+    if (n === undefined) {
+      if (known.size > 10_000) known.clear();
+      known.set(text, (n = read(text)));
+    }
+    return n;
+  };
+}
+
+const byQuantity = remembering((text) => quantity(text) ?? 0);
 
 /** "1/3": the first of the second, short ones first when sorted. */
 function ratio(title: string, paths: string[], of: (o: KubeObject) => [number, number]): Column {
   return made(title, paths, (o) => of(o).join("/"), {
-    rank: (c) => {
-      const [a, b] = String(c).split("/").map(Number) as [number, number];
+    rank: remembering((text) => {
+      const [a, b] = text.split("/").map(Number) as [number, number];
       return b ? a / b : 1;
-    },
+    }),
     tone: (t) => {
       const [a, b] = t.split("/").map(Number) as [number, number];
       return a < b ? "wait" : "";
@@ -215,7 +238,7 @@ const table: Record<string, Column[]> = {
       Object.keys(o.metadata.labels ?? {}).filter((k) => k.startsWith("node-role.kubernetes.io/")).map((k) => k.slice(24)).join(",")),
     made("Zone", ["metadata.labels"], (o) => o.metadata.labels?.["topology.kubernetes.io/zone"] ?? ""),
     number("CPU", "status.allocatable.cpu"),
-    text("Memory", "status.allocatable.memory", { rank: (c) => quantity(String(c)) ?? 0 }),
+    text("Memory", "status.allocatable.memory", { rank: byQuantity }),
     text("Version", "status.nodeInfo.kubeletVersion"),
   ],
   "deployments.apps": [replicas("Ready"), number("Up to date", "status.updatedReplicas"), number("Available", "status.availableReplicas"), conditionColumn("Progressing", "Progressing"), images()],
@@ -244,10 +267,10 @@ const table: Record<string, Column[]> = {
   namespaces: [text("Status", "status.phase", { tone: toneOf })],
   persistentvolumeclaims: [
     text("Status", "status.phase", { tone: toneOf }), text("Volume", "spec.volumeName"),
-    text("Capacity", "status.capacity.storage", { rank: (c) => quantity(String(c)) ?? 0 }), text("Access modes", "spec.accessModes"), text("Class", "spec.storageClassName"),
+    text("Capacity", "status.capacity.storage", { rank: byQuantity }), text("Access modes", "spec.accessModes"), text("Class", "spec.storageClassName"),
   ],
   persistentvolumes: [
-    text("Status", "status.phase", { tone: toneOf }), text("Capacity", "spec.capacity.storage", { rank: (c) => quantity(String(c)) ?? 0 }),
+    text("Status", "status.phase", { tone: toneOf }), text("Capacity", "spec.capacity.storage", { rank: byQuantity }),
     made("Claim", ["spec.claimRef.namespace", "spec.claimRef.name"], (o) => (o.spec?.claimRef ? `${o.spec.claimRef.namespace}/${o.spec.claimRef.name}` : "")),
     text("Reclaim policy", "spec.persistentVolumeReclaimPolicy"), text("Class", "spec.storageClassName"),
   ],
@@ -316,18 +339,25 @@ export function customColumn(spec: string): Column {
   if (spec.startsWith("label:")) {
     const key = spec.slice(6);
     const steps: Step[] = ["metadata", "labels", key];
-    return { id: spec, title: key, paths: [formatPath(steps)], type: "text", value: (o) => textOf(valuesAt(o, steps)[0]), hint: "label " + key };
+    return { id: spec, title: key, paths: [formatPath(steps)], by: formatPath(steps), type: "text", value: (o) => textOf(valuesAt(o, steps)[0]), hint: "label " + key };
   }
   const steps = parsePath(spec);
   const last = [...steps].reverse().find((s) => typeof s === "string" && s !== each) as string | undefined;
   return {
-    id: spec, title: last ?? spec, paths: [formatPath(steps)], type: "text", hint: spec,
+    id: spec, title: last ?? spec, paths: [formatPath(steps)], by: single(formatPath(steps)), type: "text", hint: spec,
     value: (o) => {
       const found = valuesAt(o, steps);
       if (found.length === 1 && typeof found[0] === "number") return found[0];
       return found.map(textOf).join(",");
     },
   };
+}
+
+/** A column's order in the words of the server, "" where it has none. */
+export function serverOrder(column: Column | undefined, down: boolean): string {
+  if (!column?.by) return "";
+  // Ages grow as times shrink.
+  return ((column.type === "age") !== down ? "-" : "") + column.by;
 }
 
 /** Orders two cells of a column; what is missing comes last either way. */

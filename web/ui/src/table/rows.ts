@@ -1,9 +1,8 @@
 import { compareCells, type Cell, type Column } from "./columns";
 
-// The rows of a table: a map by key, and the order in which they are shown.
-// Changes are merged into that order in one pass, however many come together,
-// so that a table of a hundred thousand rows takes a burst in a millisecond or
-// two instead of being sorted again.
+// The rows of a table: a map by key, and the order in which they are shown. A
+// table of a hundred thousand rows is never sorted again for a change: a few are
+// put in their places in a copy, many are merged in one pass.
 
 export interface Row {
   key: string;
@@ -18,7 +17,6 @@ export interface Row {
   cells: Cell[];
   /** When a change of it arrived (ms); 0 for what was there at first. */
   changed: number;
-  gone: boolean;
 }
 
 export interface Order {
@@ -26,6 +24,9 @@ export interface Order {
   column: number;
   down: boolean;
 }
+
+/** So many changes are cheaper one by one. */
+const few = 256;
 
 export function natural(a: Row, b: Row): number {
   return cmp(a.ns, b.ns) || cmp(a.name, b.name) || cmp(a.resource, b.resource);
@@ -64,54 +65,59 @@ export class Rows {
 
   /** Takes rows in and drops others by key. */
   apply(upserts: Row[], deletes: string[] = []): void {
-    let removed = 0;
+    const stale: Row[] = [];
     for (const key of deletes) {
       const old = this.all.get(key);
       if (!old) continue;
-      old.gone = true;
-      removed++;
+      stale.push(old);
       this.all.delete(key);
     }
     const fresh: Row[] = [];
     for (const row of upserts) {
       const old = this.all.get(row.key);
-      if (old) {
-        old.gone = true;
-        removed++;
-      }
+      if (old) stale.push(old);
       this.all.set(row.key, row);
       if (!this.filter || this.filter(row)) fresh.push(row);
     }
-    if (!removed && !fresh.length) return;
-    fresh.sort(this.compare);
-    this.view = this.merge(this.view, fresh);
+    if (stale.length + fresh.length > few) this.view = this.merge(stale, fresh);
+    else if (stale.length || fresh.length) this.view = this.place(stale, fresh);
   }
 
-  clear(): void {
-    this.all.clear();
-    this.view = [];
-  }
-
-  private merge(view: Row[], fresh: Row[]): Row[] {
-    const lastRow = view[view.length - 1];
-    const out: Row[] = [];
-    // Pages of a list arrive in order: most batches go to the end.
-    if (lastRow && fresh[0] && this.compare(lastRow, fresh[0]) < 0) {
-      for (const r of view) if (!r.gone) out.push(r);
-      for (const r of fresh) if (!r.gone) out.push(r);
-      return out;
+  /** Where a row is in a view, or would be. */
+  private search(view: Row[], row: Row): number {
+    let from = 0, to = view.length;
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (this.compare(view[middle]!, row) < 0) from = middle + 1;
+      else to = middle;
     }
+    return from;
+  }
+
+  private place(stale: Row[], fresh: Row[]): Row[] {
+    const view = this.view.slice();
+    for (const row of stale) {
+      const at = this.search(view, row);
+      if (view[at] === row) view.splice(at, 1);
+    }
+    for (const row of fresh) view.splice(this.search(view, row), 0, row);
+    return view;
+  }
+
+  private merge(stale: Row[], fresh: Row[]): Row[] {
+    const gone = new Set(stale);
+    const kept = gone.size ? this.view.filter((r) => !gone.has(r)) : this.view;
+    fresh.sort(this.compare);
+    const last = kept[kept.length - 1];
+    // Pages of a list arrive in order: most go to the end.
+    if (!last || !fresh[0] || this.compare(last, fresh[0]) < 0) return kept.concat(fresh);
+    const out: Row[] = [];
     let i = 0;
-    for (const r of view) {
-      if (r.gone) continue;
-      while (i < fresh.length && this.compare(fresh[i]!, r) < 0) {
-        if (!fresh[i]!.gone) out.push(fresh[i]!);
-        i++;
-      }
+    for (const r of kept) {
+      while (i < fresh.length && this.compare(fresh[i]!, r) < 0) out.push(fresh[i++]!);
       out.push(r);
     }
-    for (; i < fresh.length; i++) if (!fresh[i]!.gone) out.push(fresh[i]!);
-    return out;
+    return out.concat(fresh.slice(i));
   }
 }
 

@@ -1,5 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { count } from "../format";
+import { params, update } from "../route";
 import { textOfLine, visible, type Line } from "../text";
 import { Icon } from "../ui";
 import { useVirtual } from "../virtual";
@@ -10,7 +11,8 @@ const lineHeight = 20;
 
 export function Code({ lines, label, children }: { lines: Line[]; label: string; children?: preact.ComponentChildren }) {
   const [folded, setFolded] = useState<ReadonlySet<number>>(new Set());
-  const [words, setWords] = useState("");
+  const words = params.value.get("find") ?? "";
+  const setWords = (find: string) => update({ find });
   const [hit, setHit] = useState(0);
   const scroller = useRef<HTMLDivElement>(null);
   const texts = useMemo(() => lines.map(textOfLine), [lines]);

@@ -155,7 +155,7 @@ function Picture({ graph, r }: { graph: GraphAnswer; r: Resource }) {
   const [zoom, setZoom] = useState(1);
   const laid = useMemo(() => {
     const g = new dagre.graphlib.Graph({ multigraph: true });
-    g.setGraph({ rankdir: "LR", nodesep: 12, ranksep: 64, marginx: 16, marginy: 16, ranker: graph.nodes.length > 80 ? "longest-path" : "network-simplex" });
+    g.setGraph({ rankdir: "LR", nodesep: 12, ranksep: 44, marginx: 16, marginy: 16, ranker: graph.nodes.length > 80 ? "longest-path" : "network-simplex" });
     g.setDefaultEdgeLabel(() => ({}));
     for (const n of graph.nodes) g.setNode(n.id, { width, height });
     // Several relations of the same two objects are one line with several words.
@@ -183,7 +183,7 @@ function Picture({ graph, r }: { graph: GraphAnswer; r: Resource }) {
   useEffect(() => {
     const root = laid.nodes.find((x) => x.n.id === graph.root);
     const el = box.current!;
-    const fit = Math.min(1, Math.max(0.75, Math.min(el.clientWidth / laid.width, el.clientHeight / laid.height)));
+    const fit = Math.min(1, Math.max(0.7, Math.min(el.clientWidth / laid.width, el.clientHeight / laid.height)));
     setZoom(fit);
     if (root) requestAnimationFrame(() => el.scrollTo((root.at.x - laid.left) * fit - el.clientWidth / 2, (root.at.y - laid.top) * fit - el.clientHeight / 2));
   }, [graph.root, laid.nodes.length]);
@@ -210,7 +210,7 @@ function Picture({ graph, r }: { graph: GraphAnswer; r: Resource }) {
                   <title>{`${n.kind} ${n.namespace ? n.namespace + "/" : ""}${n.name}${state ? "\n" + state : ""}`}</title>
                 </rect>
                 <text class="kind" pointer-events="none" x={at.x - width / 2 + 10} y={at.y - 4}>{n.kind}{state ? " · " + state : ""}</text>
-                <text pointer-events="none" x={at.x - width / 2 + 10} y={at.y + 12}>{n.name.length > 28 ? n.name.slice(0, 14) + "…" + n.name.slice(-13) : n.name}</text>
+                <text pointer-events="none" x={at.x - width / 2 + 10} y={at.y + 12}>{n.name.length > 25 ? n.name.slice(0, 12) + "…" + n.name.slice(-12) : n.name}</text>
               </a>
             );
           })}

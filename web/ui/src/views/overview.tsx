@@ -1,11 +1,10 @@
 import { signal, useComputed } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiError, get, type List } from "../api";
-import { features } from "../features";
 import { bytes, count, plural } from "../format";
 import { headingOf, objectsOf } from "../places";
 import { byKey, find, keyOf, known, path, rates, readable, resources, several, type Resource } from "../resources";
-import { href } from "../route";
+import { href, params } from "../route";
 import { absence, StateIcon } from "../ui";
 
 // The cluster at a glance: how much there is of what and where, and what wants
@@ -73,11 +72,11 @@ async function spacesOf(r: Resource, signal: AbortSignal): Promise<void> {
 
 async function reasonsOf(r: Resource, signal: AbortSignal): Promise<void> {
   if (reasonsMark === markOf(r)) return;
-  const { body } = await get<List>(path(r, "/objects", { fields: "metadata.name,reason", limit: "5000" }), signal);
-  reasonsMark = markOf(r);
-  const n = new Map<string, number>();
-  for (const e of body.items) n.set(String(e.reason ?? ""), (n.get(String(e.reason ?? "")) ?? 0) + 1);
-  reasons.value = [...n].map(([reason, n]) => ({ reason, n })).sort((a, b) => b.n - a.n);
+  const mark = markOf(r);
+  const { body } = await get<{ items: { group: { reason: string | null }; values: Record<string, number> }[] }>(
+    path(r, "/objects", { groupBy: "reason", sort: "-count()", limit: "16" }), signal);
+  reasonsMark = mark;
+  reasons.value = body.items.map((i) => ({ reason: i.group.reason ?? "", n: i.values["count()"]! }));
 }
 
 function eventResource(): Resource | undefined {
@@ -138,7 +137,7 @@ export function Overview() {
         <div class="cards">
           <Attention />
           <Deleting />
-          {features.value.dangling && <Dangling />}
+          <Dangling />
           <Kinds able={able} />
           <Namespaces />
           <Blind all={all} />
@@ -149,18 +148,16 @@ export function Overview() {
   );
 }
 
-function Bar({ to, label, n, of, tone, note }: { to: string; label: string; n: number; of: number; tone?: string; note?: string }) {
+function Bar({ to, label, n, share, tone, note, open }: { to: string; label: string; n: number; share: number; tone?: string; note?: string; open?: boolean }) {
   return (
-    <li>
-      <a class={"bar-row " + (tone ?? "")} href={to}>
-        <span class="label">{label}</span>
-        <span class="track" aria-hidden="true">
-          <i style={{ width: `${of > 0 ? Math.max(n > 0 ? 1 : 0, (100 * n) / of) : 0}%` }} />
-        </span>
-        <b>{count(n)}</b>
-        {note !== undefined && <small>{note}</small>}
-      </a>
-    </li>
+    <a class={"bar-row " + (tone ?? "")} href={to} aria-expanded={open}>
+      <span class="label">{label}</span>
+      {note && <small>{note}</small>}
+      <b>{count(n)}</b>
+      <span class="track" aria-hidden="true">
+        <i style={{ width: `${Math.max(n > 0 ? 1 : 0, 100 * share)}%` }} />
+      </span>
+    </a>
   );
 }
 
@@ -182,7 +179,7 @@ function Attention() {
           ) : !a ? (
             <li key={q.title} class="bar-row off"><span class="label">{q.title}</span><span class="note">counting…</span></li>
           ) : (
-            <Bar key={q.title} to={objectsOf(r, { fieldSelector: q.selector })} label={q.title} n={a.n} of={most} tone="bad" />
+            <li key={q.title}><Bar to={objectsOf(r, { fieldSelector: q.selector })} label={q.title} n={a.n} share={a.n / most} tone="bad" /></li>
           ),
         )}
       </ul>
@@ -202,7 +199,7 @@ function Deleting() {
     <section class="card">
       <h2>Being deleted</h2>
       <ul>
-        {rows.map(({ r, n }) => <Bar key={keyOf(r)} to={objectsOf(r, { fieldSelector: deleting, sort: "-age" })} label={headingOf(r)} n={n} of={most} tone="wait" />)}
+        {rows.map(({ r, n }) => <li key={keyOf(r)}><Bar to={objectsOf(r, { fieldSelector: deleting, sort: "-age" })} label={headingOf(r)} n={n} share={n / most} tone="wait" /></li>)}
         {rows.length === 0 && <li class="bar-row off"><span class="label">{asked < able.length ? `looking: ${asked} of ${able.length} kinds` : "none"}</span></li>}
       </ul>
       <p class="soft">{asked < able.length && rows.length ? `${asked} of ${able.length} kinds looked through` : "Objects with a deletion time that are still there: finalizers hold them."}</p>
@@ -253,25 +250,31 @@ function Dangling() {
     const key = i.to ? `${i.from.kind} without its ${i.to.kind}` : `${i.from.kind} that selects nothing`;
     groups.set(key, [...(groups.get(key) ?? []), i]);
   }
+  const open = params.value.get("dangling");
+  const most = Math.max(1, ...[...groups.values()].map((g) => g.length));
   return (
     <section class="card">
       <h2>Dangling references</h2>
-      {!list && <p class="soft">looking…</p>}
-      {list?.items.length === 0 && <p class="soft">none</p>}
-      {[...groups].sort((a, b) => a[1].length - b[1].length).slice(0, 12).map(([what, items]) => (
-        <details class="dangling" key={what}>
-          <summary><span class="label">{what}</span> <b>{count(items.length)}{list!.metadata.truncated ? "+" : ""}</b></summary>
-          <ul>
-            {items.slice(0, 20).map((i) => (
-              <li>
-                <a href={href("object", { resource: i.from.resource, namespace: i.from.namespace ?? "", name: i.from.name, tab: "relations" })}>{i.from.namespace ? i.from.namespace + "/" : ""}{i.from.name}</a>
-                <span class="soft"> {i.to ? `→ ${i.to.name}` : i.selector}</span>
-              </li>
-            ))}
-            {items.length > 20 && <li class="soft">and {count(items.length - 20)} more</li>}
-          </ul>
-        </details>
-      ))}
+      <ul>
+        {!list && <li class="bar-row off"><span class="label">looking…</span></li>}
+        {list?.items.length === 0 && <li class="bar-row off"><span class="label">none</span></li>}
+        {[...groups].sort((a, b) => b[1].length - a[1].length).slice(0, 12).map(([what, items]) => (
+          <li key={what}>
+            <Bar to={href("overview", { dangling: what === open ? null : what })} open={what === open} label={what} n={items.length} share={items.length / most} tone="wait" note={list!.metadata.truncated ? "or more" : ""} />
+            {what === open && (
+              <ul class="within">
+                {items.slice(0, 20).map((i) => (
+                  <li>
+                    <a href={href("object", { resource: i.from.resource, namespace: i.from.namespace ?? "", name: i.from.name, tab: "relations" })}>{i.from.namespace ? i.from.namespace + "/" : ""}{i.from.name}</a>
+                    <span class="soft"> {i.to ? `→ ${i.to.name}` : i.selector}</span>
+                  </li>
+                ))}
+                {items.length > 20 && <li class="soft">and {count(items.length - 20)} more</li>}
+              </ul>
+            )}
+          </li>
+        ))}
+      </ul>
     </section>
   );
 }
@@ -285,19 +288,12 @@ function Kinds({ able }: { able: Resource[] }) {
       <ul>
         {top.map((r) => {
           const rate = rates.value.get(keyOf(r)) ?? 0;
-          return <Bar key={keyOf(r)} to={objectsOf(r)} label={(several.value ? r.cluster + " / " : "") + headingOf(r)} n={r.objects} of={0} note={rate >= 0.1 ? `${rate.toFixed(1)}/s` : ""} />;
-        }).map((bar, i) => withWidth(bar, (100 * Math.sqrt(top[i]!.objects)) / most))}
+          return <li key={keyOf(r)}><Bar to={objectsOf(r)} label={(several.value ? r.cluster + " / " : "") + headingOf(r)} n={r.objects} share={Math.sqrt(r.objects) / most} note={rate >= 0.1 ? `${rate.toFixed(1)}/s` : ""} /></li>;
+        })}
       </ul>
       <p class="soft"><a href={href("resources", { sort: "-objects" })}>All resources</a>; bars are square roots</p>
     </section>
   );
-}
-
-/** Gives a bar the width of another scale. */
-function withWidth(bar: preact.JSX.Element, percent: number): preact.JSX.Element {
-  const p = bar.props as Parameters<typeof Bar>[0];
-  const scaled = percent > 0 ? (p.n * 100) / percent : 0;
-  return <Bar key={bar.key} {...p} of={scaled} />;
 }
 
 function Namespaces() {
@@ -315,7 +311,7 @@ function Namespaces() {
     <section class="card">
       <h2>By namespace</h2>
       <ul>
-        {top.map(([ns, n]) => <Bar key={ns} to={href("objects", { resource: "*", namespace: ns })} label={ns} n={n} of={most} />)}
+        {top.map(([ns, n]) => <li key={ns}><Bar to={href("objects", { resource: "*", namespace: ns })} label={ns} n={n} share={n / most} /></li>)}
         {top.length === 0 && <li class="bar-row off"><span class="label">counting…</span></li>}
       </ul>
       <p class="soft">{sum.length > top.length ? `and ${sum.length - top.length} more namespaces` : plural(sum.length, "namespace")}</p>
@@ -354,7 +350,7 @@ function EventReasons() {
         <p class="soft"><StateIcon state={r?.state ?? "unwatched"} /> {absence[r?.state ?? "unwatched"]}{!r || r.state === "unwatched" ? ": the configuration leaves events out" : ""}</p>
       ) : (
         <ul>
-          {list?.slice(0, 16).map((x) => <Bar key={x.reason} to={objectsOf(r, { fieldSelector: "reason=" + x.reason })} label={x.reason || "no reason"} n={x.n} of={most} />)}
+          {list?.map((x) => <li key={x.reason}><Bar to={objectsOf(r, { fieldSelector: x.reason ? "reason=" + x.reason : "!reason" })} label={x.reason || "no reason"} n={x.n} share={x.n / most} /></li>)}
           {list?.length === 0 && <li class="bar-row off"><span class="label">none</span></li>}
         </ul>
       )}

@@ -1,16 +1,15 @@
 import { Fragment } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { get, type List } from "../api";
-import { features } from "../features";
 import { count } from "../format";
-import { headingOf, objectOf, objectsOf } from "../places";
-import { find, keyOf, path, readable, resources, several, type Resource } from "../resources";
+import { headingOf, objectsOf } from "../places";
+import { find, keyOf, readable, resources, several, type Resource } from "../resources";
 import { go, href, search, view } from "../route";
 import { Dialog, Icon, say, StateIcon } from "../ui";
 import type { State } from "../api";
 
-// Goes anywhere by typing: to kinds by any of their names, to objects of a kind
-// ("po cart"), to saved queries.
+// Goes anywhere by typing: to kinds by any of their names, to objects by words
+// ("po cart", "cart ns:shop"), to saved views.
 
 interface Hit {
   id: string;
@@ -69,70 +68,33 @@ export function rankKind(r: Pick<Resource, "name" | "resource" | "kind" | "short
   return -1;
 }
 
-type Name = { ns: string; name: string };
-const names = new Map<string, { at: number; list: Promise<Name[]> }>();
-
-/** The names of all objects of a resource, kept for a little while. */
-function namesOf(r: Resource): Promise<Name[]> {
-  const key = keyOf(r);
-  const had = names.get(key);
-  if (had && Date.now() - had.at < 15_000) return had.list;
-  const list = get<List>(path(r, "/objects", { fields: "metadata.name,metadata.namespace" })).then(({ body }) => body.items.map((i) => ({ ns: i.metadata.namespace ?? "", name: i.metadata.name })));
-  list.catch(() => names.delete(key));
-  names.set(key, { at: Date.now(), list });
-  return list;
-}
-
 export function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const [objects, setObjects] = useState<{ text: string; hits: Hit[] }>({ text: "", hits: [] });
   const [stored, setStored] = useState(saved);
-  const turn = useRef(0);
 
   useEffect(() => {
-    const mine = ++turn.current;
     let q = text.trim();
-    if (features.value.search && q.length > 1) {
-      // "deploy cart" means Deployments with that word, as it does without the server's search.
-      const m = /^(\S+)\s+(.*)$/.exec(q);
-      const kind = m && !m[1]!.includes(":") && find(m[1]!);
-      if (kind && rankKind(kind, m[1]!) <= 1) q = `kind:${kind.name} ${m[2]}`;
-      const stop = new AbortController();
-      const t = setTimeout(() => {
-        get<List<Found>>("v1/search?" + new URLSearchParams({ q, limit: "25" }), stop.signal).then(({ body }) => {
-          const hits = body.items.map((f): Hit => ({
-            id: "object " + (f.cluster ?? "") + f.id, label: f.name, group: "Objects", note: `${f.kind}${f.namespace ? " in " + f.namespace : ""}${several.value && f.cluster ? " of " + f.cluster : ""}`,
-            to: href("object", { cluster: several.peek() ? f.cluster : undefined, resource: f.resource, namespace: f.namespace ?? "", name: f.name }),
-          }));
-          setObjects({ text, hits });
-        }, () => !stop.signal.aborted && setObjects({ text, hits: [] }));
-      }, 60);
-      return () => {
-        clearTimeout(t);
-        stop.abort();
-      };
-    }
-    const [first = "", ...rest] = text.trim().split(/\s+/);
-    const words = rest.join(" ").toLowerCase();
-    const r = rest.length || text.endsWith(" ") ? find(first) : undefined;
-    if (!r || !readable(r)) return setObjects({ text, hits: [] });
+    if (q.length < 2) return setObjects({ text, hits: [] });
+    // "deploy cart" means Deployments with that word.
+    const m = /^(\S+)\s+(.*)$/.exec(q);
+    const kind = m && !m[1]!.includes(":") && find(m[1]!);
+    if (kind && rankKind(kind, m[1]!) <= 1) q = `kind:${kind.name} ${m[2]}`;
+    const stop = new AbortController();
     const t = setTimeout(() => {
-      namesOf(r).then((list) => {
-        if (mine !== turn.current) return;
-        const parts = words.split(" ").filter(Boolean);
-        const hits: Hit[] = [];
-        for (const n of list) {
-          const full = (n.ns ? n.ns + "/" : "") + n.name;
-          if (!parts.every((p) => full.includes(p))) continue;
-          hits.push({ id: "object " + keyOf(r) + full, label: n.name, note: `${r.kind}${n.ns ? " in " + n.ns : ""}`, to: objectOf(r, n.ns, n.name), group: "Objects" });
-          if (hits.length >= 30) break;
-        }
-        hits.sort((a, b) => Number(!a.label.startsWith(words)) - Number(!b.label.startsWith(words)));
+      get<List<Found>>("v1/search?" + new URLSearchParams({ q, limit: "25" }), stop.signal).then(({ body }) => {
+        const hits = body.items.map((f): Hit => ({
+          id: "object " + (f.cluster ?? "") + f.id, label: f.name, group: "Objects", note: `${f.kind}${f.namespace ? " in " + f.namespace : ""}${several.value && f.cluster ? " of " + f.cluster : ""}`,
+          to: href("object", { cluster: several.peek() ? f.cluster : undefined, resource: f.resource, namespace: f.namespace ?? "", name: f.name }),
+        }));
         setObjects({ text, hits });
-      }, () => setObjects({ text, hits: [] }));
-    }, 80);
-    return () => clearTimeout(t);
+      }, () => !stop.signal.aborted && setObjects({ text, hits: [] }));
+    }, 60);
+    return () => {
+      clearTimeout(t);
+      stop.abort();
+    };
   }, [text]);
 
   const hits = useMemo(() => {
@@ -195,7 +157,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           aria-expanded="true"
           aria-controls="hits"
           aria-activedescendant={hits.length ? `hit-${chosen}` : undefined}
-          placeholder={features.value.search ? "kinds, names, labels: cart ns:shop label:team=a" : "kind, short name, or kind and words: po cart"}
+          placeholder="kinds, names, labels: cart ns:shop label:team=a"
           autocomplete="off"
           autocapitalize="off"
           spellcheck={false}
@@ -234,7 +196,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
             </Fragment>
           );
         })}
-        {hits.length === 0 && <li role="option" aria-selected="false" aria-disabled="true" class="soft">Nothing matches.{features.value.search ? "" : " Objects are found by kind and words: “po cart”."}</li>}
+        {hits.length === 0 && <li role="option" aria-selected="false" aria-disabled="true" class="soft">Nothing matches.</li>}
       </ul>
     </Dialog>
   );

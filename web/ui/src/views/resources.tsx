@@ -22,13 +22,12 @@ const severity: Record<State, number> = { failed: 0, forbidden: 1, stale: 2, syn
 
 const columns: Col[] = [
   { id: "name", title: "Resource", by: (r) => keyOf(r), cell: (r) => <NameCell r={r} /> },
-  { id: "kind", title: "Kind", by: (r) => r.kind, cell: (r) => r.kind },
   { id: "state", title: "State", by: (r) => severity[r.state], cell: (r) => <StateMark state={r.state} reason={r.reason} /> },
   { id: "objects", title: "Objects", number: true, by: (r) => r.objects, cell: (r) => held(r, count(r.objects)) },
-  { id: "bytes", title: "Held", number: true, by: (r) => r.bytes, cell: (r) => held(r, bytes(r.bytes)) },
-  { id: "raw", title: "As JSON", number: true, by: (r) => r.rawBytes, cell: (r) => held(r, bytes(r.rawBytes)) },
+  { id: "bytes", title: "Held", number: true, by: (r) => r.bytes, cell: (r) => held(r, <span title={bytes(r.rawBytes) + " as JSON"}>{bytes(r.bytes)}</span>) },
   { id: "rate", title: "Events/s", number: true, by: (r) => rates.value.get(keyOf(r)) ?? 0, cell: (r) => held(r, <Rate r={r} />) },
   { id: "last", title: "Last event", number: true, by: (r) => -Date.parse(r.lastEventTime ?? "0"), cell: (r) => (r.lastEventTime ? <time dateTime={r.lastEventTime} title={r.lastEventTime}>{duration(now.value - Date.parse(r.lastEventTime))}</time> : "") },
+  { id: "age", title: "As of", number: true, by: (r) => -Date.parse(r.contactTime ?? "0"), cell: (r) => (r.contactTime ? <time dateTime={r.contactTime} title={"known to be current at " + r.contactTime}>{seconds((now.value - Date.parse(r.contactTime)) / 1000)}</time> : "") },
   { id: "indexes", title: "Indexes", by: (r) => r.indexes.length, cell: (r) => <span class="soft">{r.state === "unwatched" ? "" : r.indexes.filter((i) => !["namespace", "label", "owner"].includes(i)).join(", ")}</span> },
 ];
 
@@ -45,7 +44,7 @@ function Rate({ r }: { r: Resource }) {
 function NameCell({ r }: { r: Resource }) {
   const [short, ...group] = r.name.split(".");
   return (
-    <a href={objectsOf(r)}>
+    <a href={objectsOf(r)} title={`${r.kind} ${r.shortNames?.join(" ") ?? ""}`}>
       {several.value && r.cluster && <span class="soft">{r.cluster} / </span>}
       {short}
       {group.length > 0 && <span class="soft">.{group.join(".")}</span>}

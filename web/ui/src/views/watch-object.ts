@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { ApiError, errorText, get, LinkError, request, type KubeObject, type State } from "../api";
+import { ApiError, errorText, get, LinkError, request, type KubeObject } from "../api";
 import { fieldChanges, type FieldChange } from "../diff";
 import { path, type Resource } from "../resources";
 import { backoff, Stream, temporary } from "../sse";
@@ -21,7 +21,6 @@ export class ObjectModel {
   readonly error = signal<ApiError | LinkError | null>(null);
   readonly gone = signal(0);
   readonly streaming = signal(false);
-  readonly state = signal<State | null>(null);
   readonly history = signal<Moment[]>([]);
   private stream: Stream | null = null;
   private readonly stop = new AbortController();
@@ -47,9 +46,8 @@ export class ObjectModel {
     for (let n = 0; !this.stop.signal.aborted; n++) {
       let version = "";
       try {
-        const { body, fresh, response } = await get<KubeObject>(objectPath(this.resource, this.ns, this.name), this.stop.signal);
+        const { body, response } = await get<KubeObject>(objectPath(this.resource, this.ns, this.name), this.stop.signal);
         version = response.headers.get("Informerd-Resource-Version") ?? "";
-        this.state.value = fresh?.state ?? null;
         this.show(body, "MODIFIED");
         this.error.value = null;
       } catch (e) {
@@ -85,10 +83,7 @@ export class ObjectModel {
     if (version) p.set("resourceVersion", version);
     this.stream?.close();
     this.stream = new Stream(path(this.resource, "/objects", p), {
-      open: (fresh) => {
-        this.streaming.value = true;
-        if (fresh) this.state.value = fresh.state;
-      },
+      open: () => (this.streaming.value = true),
       lost: () => (this.streaming.value = false),
       failed: (e) => {
         this.streaming.value = false;
@@ -96,7 +91,6 @@ export class ObjectModel {
       },
       events: (events) => {
         for (const e of events) {
-          if (e.type === "STATE") this.state.value = (JSON.parse(e.data) as { state: State }).state;
           if (e.type !== "ADDED" && e.type !== "MODIFIED" && e.type !== "DELETED") continue;
           this.show((JSON.parse(e.data) as { object: KubeObject }).object, e.type);
         }

@@ -1,0 +1,77 @@
+import { selectionQuery, type Selection } from "../follow";
+import { plural } from "../format";
+import type { Resource } from "../resources";
+import type { Source } from "../source";
+import type { Column } from "../table/columns";
+import type { TableModel } from "../table/model";
+import { copy, Icon, Popover } from "../ui";
+
+// What a table shows, for other programs.
+
+function quoteShell(s: string): string {
+  return /^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.replace(/'/g, `'\\''`)}'`;
+}
+
+export function curlOf(address: string, page: string): string {
+  return "curl -s " + quoteShell(new URL(address, page).href);
+}
+
+export function kubectlOf(list: Resource[], s: Selection): string {
+  const ns = s.namespace ?? [];
+  const parts = ["kubectl", "get", list.map((r) => r.name).join(",")];
+  if (list.some((r) => r.namespaced)) parts.push(...(ns.length === 1 && !/[*?[]/.test(ns[0]!) ? ["-n", quoteShell(ns[0]!)] : ["-A"]));
+  if (s.labelSelector) parts.push("-l", quoteShell(s.labelSelector));
+  if (s.fieldSelector) parts.push("--field-selector", quoteShell(s.fieldSelector));
+  return parts.join(" ");
+}
+
+export function csvOf(columns: Column[], rows: Iterable<{ cells: (string | number | null)[] }>): string {
+  const quote = (v: string) => {
+    // A spreadsheet would run what begins so.
+    const safe = /^[=+\-@\t\r]/.test(v) && !/^-?\d/.test(v) ? "'" + v : v;
+    return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+  };
+  const lines = [columns.map((c) => quote(c.title)).join(",")];
+  for (const r of rows) lines.push(r.cells.map((v, i) => quote(v === null ? "" : columns[i]!.type === "age" ? new Date(v as number).toISOString() : String(v))).join(","));
+  return lines.join("\r\n") + "\r\n";
+}
+
+function save(name: string, type: string, text: string): void {
+  const a = document.createElement("a");
+  a.href = URL.createObjectURL(new Blob([text], { type }));
+  a.download = name;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 10_000);
+}
+
+export function ShareMenu({ list, sources, selection, model, columns }: { list: Resource[]; sources: Source[]; selection: Selection; model: TableModel; columns: Column[] }) {
+  const name = list.length === 1 ? list[0]!.name : "objects";
+  const addresses = sources.map((s) => s.url(selectionQuery(selection)));
+  return (
+    <Popover right label={<><Icon name="download" /><span class="long">Export</span></>} name="Export and copy" title="Export and copy">
+      {(close) => (
+        <div class="menu-items">
+          <button type="button" data-autofocus onClick={() => { save(name + ".csv", "text/csv", csvOf(columns, model.view.peek())); close(); }}>
+            The table as CSV<small>{plural(model.view.value.length, "row")}</small>
+          </button>
+          {addresses.map((to, i) => (
+            <a href={to} download={name + ".json"} onClick={close}>
+              The objects as JSON<small>{sources.length > 1 ? sources[i]!.resources[0]!.cluster : "whole"}</small>
+            </a>
+          ))}
+          {addresses.length > 0 && (
+            <button type="button" onClick={() => { void copy(addresses.map((a) => curlOf(a, location.href)).join("\n"), "curl command"); close(); }}>
+              Copy as curl
+            </button>
+          )}
+          <button type="button" onClick={() => { void copy(kubectlOf(list, selection), "kubectl command"); close(); }}>
+            Copy as kubectl{selection.filter ? <small>less the CEL filter</small> : null}
+          </button>
+          <button type="button" onClick={() => { void copy(location.href, "Link"); close(); }}>
+            Copy link to this view
+          </button>
+        </div>
+      )}
+    </Popover>
+  );
+}
