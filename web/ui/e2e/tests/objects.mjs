@@ -206,6 +206,14 @@ export default {
     await api.delete("core/namespaces/team-a/configmaps/page-many");
     await rows(page, n, "objects when they are gone");
     assert(streams.length === 1 && streams[0].includes("/v1/query?"), `one stream, not ${streams.join(" ")}`);
+    // Words narrow down what is there; nothing is asked for them.
+    await page.goto(informerd.url + "?view=objects&resource=*.apps,mq");
+    await until(async () => streams.length === 2, 15_000, "its stream");
+    const all = await until(() => rowCount(page), 15_000, "rows");
+    await page.getByLabel("In the table").fill("kind:statefulset");
+    await until(async () => (await rowCount(page)) < all, 15_000, "StatefulSets");
+    await sleep(300);
+    assert(streams.length === 2, "no other stream is opened");
     await page.goto(informerd.url + "?view=objects&resource=mq");
     await page.getByRole("columnheader", { name: "Engine" }).waitFor();
     await page.finish();
