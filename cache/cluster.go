@@ -67,6 +67,7 @@ type cluster struct {
 	mu      sync.RWMutex // guards all below
 	config  ClusterConfig
 	http    *http.Client
+	streams *http.Client // of lists and watches
 	meta    metadata.Interface
 	access  authorizationv1.SelfSubjectAccessReviewInterface
 	uid     string
@@ -106,6 +107,10 @@ func (c *cluster) connect(config ClusterConfig) error {
 	if err != nil {
 		return fmt.Errorf("make HTTP client: %w", err)
 	}
+	streams, err := newStreamClient(rc)
+	if err != nil {
+		return fmt.Errorf("make HTTP client of streams: %w", err)
+	}
 	meta, err := metadata.NewForConfigAndClient(rc, client)
 	if err != nil {
 		return fmt.Errorf("make metadata client: %w", err)
@@ -116,7 +121,8 @@ func (c *cluster) connect(config ClusterConfig) error {
 	}
 	c.mu.Lock()
 	c.config = ClusterConfig{REST: rc, Namespaces: config.Namespaces}
-	c.http, c.meta, c.access = client, meta, auth.SelfSubjectAccessReviews()
+	c.http, c.streams = client, streams
+	c.meta, c.access = meta, auth.SelfSubjectAccessReviews()
 	c.mu.Unlock()
 	select {
 	case c.connected <- struct{}{}:
@@ -127,19 +133,34 @@ func (c *cluster) connect(config ClusterConfig) error {
 
 // rawClient makes a dynamic client whose objects are decoded by decode, and the
 // REST client under it for lists and gets of raw bytes.
-func (c *cluster) rawClient(decode func([]byte) (*Object, error)) (dynamic.Interface, rest.Interface, error) {
+func (c *cluster) rawClient(aggregated bool, decode func([]byte) (*Object, error)) (dynamic.Interface, rest.Interface, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
+	client := c.streams
+	if aggregated {
+		client = c.http // such a server may be silent for long, and to be cut off costs it a list
+	}
 	rc := dynamic.ConfigFor(c.config.REST)
 	rc.AcceptContentTypes = runtime.ContentTypeJSON
 	rc.ContentType = runtime.ContentTypeJSON
 	rc.NegotiatedSerializer = rawSerializer{decode}
 	rc.GroupVersion = nil
-	client, err := rest.UnversionedRESTClientForConfigAndClient(rc, c.http)
+	restClient, err := rest.UnversionedRESTClientForConfigAndClient(rc, client)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make REST client: %w", err)
 	}
-	return dynamic.New(client), client, nil
+	return dynamic.New(restClient), restClient, nil
+}
+
+// encoding is how large answers may be sent: compressed, unless the kubeconfig
+// does not want that.
+func (c *cluster) encoding() string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.config.REST.DisableCompression {
+		return "identity"
+	}
+	return "gzip"
 }
 
 // contextNamespaces are those of ClusterConfig.

@@ -28,6 +28,7 @@ type extraction struct {
 	names       []string // of indexes, sorted
 	paths       []rawjson.Path
 	definitions map[string]string
+	unique      bool // no key occurs twice in the JSON
 }
 
 func compileExtraction(spec Spec, generation uint32) (*extraction, error) {
@@ -35,6 +36,7 @@ func compileExtraction(spec Spec, generation uint32) (*extraction, error) {
 		generation:  generation,
 		definitions: maps.Clone(spec.Indexes),
 		names:       slices.Sorted(maps.Keys(spec.Indexes)),
+		unique:      !spec.Aggregated,
 	}
 	for _, name := range e.names {
 		if name == "" || isBuiltinIndex(name) || isLong(name) {

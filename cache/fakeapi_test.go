@@ -3,6 +3,7 @@ package cache
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
 	"k8s.io/client-go/rest"
 )
 
@@ -43,6 +45,8 @@ type fakeAPI struct {
 	mute int
 	// noStreaming answers streaming lists as an old server does.
 	noStreaming bool
+	// noCompression is what the kubeconfig says.
+	noCompression bool
 	// deny says whether a verb is forbidden in a namespace ("" for all).
 	deny func(verb, namespace string) bool
 	// meanwhile is called before a request is answered, without the lock.
@@ -80,7 +84,7 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 }
 
 func (f *fakeAPI) config() ClusterConfig {
-	return ClusterConfig{REST: &rest.Config{Host: f.URL, UserAgent: "test"}}
+	return ClusterConfig{REST: &rest.Config{Host: f.URL, UserAgent: "test", DisableCompression: f.noCompression}}
 }
 
 func (o fakeObject) json() string {
@@ -401,7 +405,14 @@ func (f *fakeAPI) writeListLocked(w http.ResponseWriter, r *http.Request, items 
 	if isMetadata(r) {
 		kind, api = "PartialObjectMetadataList", "meta.k8s.io/v1"
 	}
-	fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d","continue":%q},"items":[%s]}`, kind, api, version, more, strings.Join(items, ","))
+	var body io.Writer = w
+	if r.Header.Get("Accept-Encoding") == "gzip" {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		defer z.Close()
+		body = z
+	}
+	fmt.Fprintf(body, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d","continue":%q},"items":[%s]}`, kind, api, version, more, strings.Join(items, ","))
 }
 
 func (f *fakeAPI) watch(w http.ResponseWriter, r *http.Request, namespace string, initial bool) {

@@ -4,8 +4,8 @@ import "k8s.io/apimachinery/pkg/labels"
 
 // hint makes tests of what f demands and indexes can answer. JSON in which a
 // key may occur twice has another opinion about its values than the indexes.
-func (m *Matcher) hint(f Filter, e *extraction, unique bool) {
-	if f == nil || !unique {
+func (m *Matcher) hint(f Filter, e *extraction) {
+	if f == nil || !e.unique {
 		return
 	}
 	h := f.Hints()

@@ -56,7 +56,7 @@ func (s *Store) selectAt(ctx context.Context, q Query, version string) (*Result,
 func (s *Store) undo(q Query, version string) (*Matcher, *tree, map[Key]*Object, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	m, err := newMatcher(q, s.extraction.Load(), !s.spec.Aggregated)
+	m, err := newMatcher(q, s.extraction.Load())
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -54,6 +54,20 @@ func (e *extraction) unknownIndex(name string) error {
 // most limit of them unless limit is not positive, and the version they are of.
 // It returns an *InvalidError for an index that does not exist.
 func (s *Store) IndexValues(name, prefix string, limit int) ([]IndexValue, string, error) {
+	return s.indexValues(name, scalar.Prefixed(prefix), limit)
+}
+
+// IndexValuesAfter is IndexValues that goes on after a value, whether it is still
+// there or not. What is listed in parts is of one version only by chance.
+func (s *Store) IndexValuesAfter(name, prefix, after string, limit int) ([]IndexValue, string, error) {
+	r := scalar.Prefixed(prefix)
+	if after >= prefix {
+		r.Low = &scalar.Bound{Text: after, Open: true}
+	}
+	return s.indexValues(name, r, limit)
+}
+
+func (s *Store) indexValues(name string, r scalar.Range, limit int) ([]IndexValue, string, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	idx := s.contents.indexes[name]
@@ -61,7 +75,7 @@ func (s *Store) IndexValues(name, prefix string, limit int) ([]IndexValue, strin
 		return nil, "", s.extraction.Load().unknownIndex(name)
 	}
 	found := []IndexValue{}
-	idx.values.texts(scalar.Prefixed(prefix), func(h handle) bool {
+	idx.values.texts(r, func(h handle) bool {
 		found = append(found, IndexValue{h.Value().Value, idx.postings[h].len()})
 		return limit <= 0 || len(found) < limit
 	})

@@ -274,7 +274,7 @@ func (i *Informer) keep(ctx context.Context, s *source) error {
 // successor is the source that goes on where s ended.
 func (i *Informer) successor(s *source) *source {
 	next := i.newSource(s.store, s.spec, s.namespace)
-	next.noStreaming, next.served = s.noStreaming, s.served
+	next.noStreaming, next.noPlain, next.served = s.noStreaming, s.noPlain, s.served
 	next.health = s.get()
 	if v := s.store.sourceVersions()[s.namespace]; v != "" && !s.spec.Aggregated {
 		next.resume = v

@@ -255,7 +255,17 @@ func churn(api *fakeAPI, rng *rand.Rand, n int) {
 // TestFollowsThroughFaults holds the promise of resumeWatch: whatever the
 // connection does, nothing is lost, and only an expired version costs a relist.
 func TestFollowsThroughFaults(t *testing.T) {
+	for name, c := range map[string]struct{ server, list string }{
+		"after a plain list":     {"v1.36.3", "list"},
+		"after a streaming list": {"v1.32.0", "watchlist"},
+	} {
+		t.Run(name, func(t *testing.T) { followThroughFaults(t, c.server, c.list) })
+	}
+}
+
+func followThroughFaults(t *testing.T, server, list string) {
 	api := newFakeAPI(t)
+	api.gitVersion = server
 	rng := rand.New(rand.NewPCG(1, 2))
 	churn(api, rng, 100)
 	r := startRig(t, api, Options{})
@@ -301,11 +311,8 @@ func TestFollowsThroughFaults(t *testing.T) {
 	r.equal(t)
 	r.becomes(t, Live)
 	eventually(t, "the subscriber to be equal", func() bool { return maps.Equal(replica(), api.truth()) })
-	if n := api.count("list"); n != 0 {
-		t.Errorf("%d LISTs, want none", n)
-	}
-	if n := api.count("watchlist"); n != 1 {
-		t.Errorf("%d streaming lists, want the first one only", n)
+	if all, first := api.count("list")+api.count("watchlist"), api.count(list); all != 1 || first != 1 {
+		t.Errorf("%d lists, %d of the kind %s; want the first one only", all, first, list)
 	}
 }
 
@@ -455,8 +462,8 @@ func TestIdentityRefusedAtFirst(t *testing.T) {
 	second := startRig(t, api, Options{Snapshots: db})
 	second.becomes(t, Live)
 	second.equal(t)
-	if s := second.pods().Status(); s.SnapshotDrops != 0 || api.count("watchlist") != 0 {
-		t.Errorf("drops %d (%s), streaming lists %d; want none", s.SnapshotDrops, s.SnapshotReason, api.count("watchlist"))
+	if s := second.pods().Status(); s.SnapshotDrops != 0 || api.count("list")+api.count("watchlist") != 0 {
+		t.Errorf("drops %d (%s), requests %v; want no drop and no list", s.SnapshotDrops, s.SnapshotReason, api.requests)
 	}
 }
 
@@ -484,7 +491,7 @@ func TestScopeChangeStartsCold(t *testing.T) {
 
 func TestNoStreamingLists(t *testing.T) {
 	api := newFakeAPI(t)
-	api.noStreaming = true
+	api.gitVersion, api.noStreaming = "v1.30.0", true
 	rng := rand.New(rand.NewPCG(5, 6))
 	churn(api, rng, 100)
 	r := startRig(t, api, Options{})
@@ -623,8 +630,8 @@ func TestCommitFails(t *testing.T) {
 	again := startRig(t, api, Options{Snapshots: db})
 	again.becomes(t, Live)
 	again.equal(t)
-	if n := api.count("watchlist"); n != 0 {
-		t.Errorf("%d streaming lists, want none", n)
+	if n := api.count("list") + api.count("watchlist"); n != 0 {
+		t.Errorf("%d lists, want none", n)
 	}
 }
 

@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"time"
 
-	"github.com/informerd/informerd/cache/rawjson"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,8 +36,8 @@ func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) 
 	if err := s.prepareDifference(ctx); !errors.Is(err, errFullList) {
 		return nil, cmp.Or(err, errResume)
 	}
-	if s.noStreaming {
-		return nil, errNoStreaming
+	if s.listsPlainly() {
+		return nil, errPlain
 	}
 	w, err := s.watchList(ctx, opts)
 	if err != nil {
@@ -53,10 +51,7 @@ func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) 
 	return w, err
 }
 
-var (
-	errNoStreaming = errors.New("the server knows no streaming lists")
-	errCut         = errors.New("streaming list was cut")
-)
+var errCut = errors.New("streaming list was cut")
 
 // Watch and List are the forms without a context of an older interface.
 func (s *source) Watch(opts metav1.ListOptions) (apiwatch.Interface, error) {
@@ -69,8 +64,8 @@ func (s *source) List(opts metav1.ListOptions) (runtime.Object, error) {
 
 // ListWithContext answers the Reflector's list: from the snapshot when the
 // source resumes, from a comparison that was made just before, with a real LIST
-// when the server knows no streaming lists, and otherwise with the error of the
-// streaming list or comparison that failed just before.
+// where that is preferred, and otherwise with the error of the streaming list or
+// comparison that failed just before.
 func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 	if s.resume != "" {
 		list := &itemList{}
@@ -83,49 +78,20 @@ func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (
 		list.ResourceVersion = s.pending.version
 		return list, nil
 	}
-	if !s.noStreaming || s.listErr != nil {
+	if !s.listsPlainly() || s.listErr != nil {
 		return nil, cmp.Or(s.listErr, errCut)
+	}
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // run may have returned
 	}
 	if err := s.acquire(ctx); err != nil {
 		return nil, err
 	}
 	defer s.release()
 	s.update(func(h *health) { h.relisting = true })
-	list, err := s.list(ctx, opts)
-	if err != nil {
-		s.note(err)
-	}
-	return list, err
-}
-
-// list streams one page, decoding item by item.
-func (s *source) list(ctx context.Context, opts metav1.ListOptions) (*itemList, error) {
-	s.selectors(&opts)
-	body, err := s.rest.Get().AbsPath(s.path(s.namespace)).SpecificallyVersionedParams(&opts, metav1.ParameterCodec, metav1.SchemeGroupVersion).Stream(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
-	out := &itemList{}
-	r := rawjson.NewListReader(body, maxObjectBytes)
-	for {
-		raw, err := r.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read list: %w", err)
-		}
-		obj, err := s.decode(raw)
-		if err != nil {
-			s.undecoded(err)
-			continue
-		}
-		out.Items = append(out.Items, &item{obj: obj, resourceVersion: obj.ResourceVersion()})
-	}
-	meta := r.Meta()
-	out.ResourceVersion, out.Continue, out.RemainingItemCount = meta.ResourceVersion, meta.Continue, meta.RemainingItemCount
-	return out, nil
+	return s.plainList(ctx, opts)
 }
 
 // path is that of the resource in a namespace, or in all ("").

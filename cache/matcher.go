@@ -54,11 +54,10 @@ var identityFields = map[string]func(*Object) string{
 // Matcher compiles q. It returns an *InvalidError for an index the Store does
 // not have and for a malformed glob.
 func (s *Store) Matcher(q Query) (*Matcher, error) {
-	return newMatcher(q, s.extraction.Load(), !s.spec.Aggregated)
+	return newMatcher(q, s.extraction.Load())
 }
 
-// newMatcher compiles q; unique says that the JSON has no key twice.
-func newMatcher(q Query, e *extraction, unique bool) (*Matcher, error) {
+func newMatcher(q Query, e *extraction) (*Matcher, error) {
 	m := &Matcher{query: q, extraction: e}
 	var err error
 	if m.namespaces, err = newNamespaceFilter(q.Namespaces); err != nil {
@@ -77,12 +76,12 @@ func newMatcher(q Query, e *extraction, unique bool) (*Matcher, error) {
 	for _, r := range q.Fields.requirements {
 		m.addField(r, e)
 	}
-	m.hint(q.Filter, e, unique)
-	if m.scan, err = newScanner(m.unindexed(), nil, q.Filter, unique); err != nil {
+	m.hint(q.Filter, e)
+	if m.scan, err = newScanner(m.unindexed(), nil, q.Filter, e.unique); err != nil {
 		return nil, invalidf("fieldSelector", "%v", err)
 	}
 	m.scanAll = sync.OnceValues(func() (scanner, error) {
-		return newScanner(m.byPath(), m.indexTerms(), q.Filter, unique)
+		return newScanner(m.byPath(), m.indexTerms(), q.Filter, e.unique)
 	})
 	return m, nil
 }

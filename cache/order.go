@@ -71,12 +71,63 @@ func (o Order) Sort(ctx context.Context, objects []*Object) error {
 	if len(o) == 0 || len(objects) < 2 {
 		return nil
 	}
-	values, err := o.values(ctx, objects)
+	_, err := o.sort(ctx, objects, nil)
+	return err
+}
+
+// sort is Sort that takes what it can from the indexed values of objects, which
+// indexed returns, and returns the paths that were read from the JSON instead.
+func (o Order) sort(ctx context.Context, objects []*Object, indexed func(rawjson.Path, []*Object) scalar.Column) ([]rawjson.Path, error) {
+	values, read, err := o.values(ctx, objects, indexed)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	scalar.Sort(objects, values, o.directions())
-	return nil
+	return read, nil
+}
+
+// sort sorts objects, which match, by the order of the query.
+func (m *Matcher) sort(ctx context.Context, objects []*Object) ([]rawjson.Path, error) {
+	if len(m.query.Sort) == 0 || len(objects) < 2 {
+		return nil, nil
+	}
+	return m.query.Sort.sort(ctx, objects, m.extraction.indexed)
+}
+
+// indexed finds the values at path of objects among their terms. It returns nil
+// if no index has them all, or if it takes the JSON to tell what they are: an
+// index does not know strings from numbers.
+func (e *extraction) indexed(path rawjson.Path, objects []*Object) scalar.Column {
+	name, ok := e.indexOf(path)
+	if !ok || !e.unique {
+		return nil
+	}
+	long := intern(longIndex(name), longValue)
+	classes := map[handle]scalar.Class{}
+	only := scalar.Unsure
+	column := make(scalar.Column, len(objects))
+	for i, o := range objects {
+		if o.generation != e.generation || o.has(long) {
+			return nil
+		}
+		for _, h := range o.terms {
+			t := h.Value()
+			if t.Index != name {
+				continue
+			}
+			class, ok := classes[h]
+			if !ok {
+				class = scalar.PointOf(t.Value).Class()
+				classes[h] = class
+			}
+			if class == scalar.Unsure || only != scalar.Unsure && class != only {
+				return nil
+			}
+			only = class
+			column[i] = append(column[i], scalar.Value{Kind: rawjson.String, Text: t.Value})
+		}
+	}
+	return column
 }
 
 func (o Order) directions() []bool {
@@ -105,13 +156,19 @@ func heldValue(p rawjson.Path) func(*Object) string {
 }
 
 // values finds the values to sort by: for each key, for each object, all it has.
-func (o Order) values(ctx context.Context, objects []*Object) ([]scalar.Column, error) {
-	values := make([]scalar.Column, len(o))
-	var paths []rawjson.Path
+// It returns the paths that were read from the JSON, too.
+func (o Order) values(ctx context.Context, objects []*Object, indexed func(rawjson.Path, []*Object) scalar.Column) (values []scalar.Column, paths []rawjson.Path, err error) {
+	values = make([]scalar.Column, len(o))
 	var columns []int // of paths
 	for c, k := range o {
 		values[c] = make(scalar.Column, len(objects))
 		held := heldValue(k.Path)
+		if held == nil && indexed != nil {
+			if values[c] = indexed(k.Path, objects); values[c] != nil {
+				continue
+			}
+			values[c] = make(scalar.Column, len(objects))
+		}
 		if held == nil {
 			paths, columns = append(paths, k.Path), append(columns, c)
 			continue
@@ -123,11 +180,11 @@ func (o Order) values(ctx context.Context, objects []*Object) ([]scalar.Column, 
 		}
 	}
 	if len(paths) == 0 {
-		return values, nil
+		return values, nil, nil
 	}
 	extractor, err := rawjson.CompileExtractor(paths)
 	if err != nil {
-		return nil, invalidf("sort", "%v", err)
+		return nil, nil, invalidf("sort", "%v", err)
 	}
 	err = Read(ctx, objects, func(_, i int, json []byte) error {
 		err := extractor.Each(json, func(v rawjson.Value) bool {
@@ -142,5 +199,5 @@ func (o Order) values(ctx context.Context, objects []*Object) ([]scalar.Column, 
 		}
 		return nil
 	})
-	return values, err
+	return values, paths, err
 }

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"container/list"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"sync"
@@ -41,17 +42,26 @@ func NewPager[About any](name, epoch string, opts StoreOptions) *Pager[About] {
 // First returns the first page of objects, all of them if limit is not positive.
 // query stands for what was asked.
 func (p *Pager[About]) First(query string, about About, objects []*Object, limit int) *Part[About] {
-	c := &cursor[About]{query: query, about: about, objects: objects}
+	c := &cursor[About]{query: query, about: about, objects: objects, total: len(objects)}
 	if limit > 0 && limit < len(objects) {
 		p.add(c)
 	}
-	return p.cut(c, 0, limit)
+	return p.cut(c, objects, 0, limit)
+}
+
+// FirstOf returns the first page of a list of which no more than its first limit
+// objects are known, and how many there are in total: that is more. complete
+// makes the whole list when another page is asked for, of the same moment.
+func (p *Pager[About]) FirstOf(query string, about About, objects []*Object, total int, complete func(context.Context) ([]*Object, error)) *Part[About] {
+	c := &cursor[About]{query: query, about: about, total: total, complete: complete}
+	p.add(c)
+	return p.cut(c, objects, 0, len(objects))
 }
 
 // Next returns the page that a token asks for. The same token gives the same
 // page again, until it expires: then the error is ErrExpired. A token that is
 // malformed or of another query is an *InvalidError.
-func (p *Pager[About]) Next(query, token string, limit int) (*Part[About], error) {
+func (p *Pager[About]) Next(ctx context.Context, query, token string, limit int) (*Part[About], error) {
 	t, err := parseToken(token)
 	switch {
 	case err != nil:
@@ -67,20 +77,24 @@ func (p *Pager[About]) Next(query, token string, limit int) (*Part[About], error
 	if c == nil {
 		return nil, ErrExpired
 	}
-	if t.Offset < 0 || t.Offset > len(c.objects) || c.query != t.Query {
+	if t.Offset < 0 || t.Offset > c.total || c.query != t.Query {
 		return nil, errToken
 	}
-	return p.cut(c, t.Offset, limit), nil
+	objects, err := c.whole(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.cut(c, objects, t.Offset, limit), nil
 }
 
-// cut takes the page at offset out of the list that c holds.
-func (p *Pager[About]) cut(c *cursor[About], offset, limit int) *Part[About] {
-	end := len(c.objects)
+// cut takes the page at offset out of the objects of c.
+func (p *Pager[About]) cut(c *cursor[About], objects []*Object, offset, limit int) *Part[About] {
+	end := c.total
 	if limit > 0 && limit < end-offset {
 		end = offset + limit
 	}
-	part := &Part[About]{About: c.about, Objects: c.objects[offset:end:end]}
-	if part.Remaining = len(c.objects) - end; part.Remaining > 0 {
+	part := &Part[About]{About: c.about, Objects: objects[offset:end:end]}
+	if part.Remaining = c.total - end; part.Remaining > 0 {
 		part.Continue = pageToken{p.name, p.epoch, c.id, end, c.query}.String()
 	}
 	return part
@@ -114,14 +128,32 @@ func parseToken(s string) (t pageToken, err error) {
 	return t, nil
 }
 
-// cursor is a list that is being read page by page. But for its place among the
-// others it is immutable.
+// cursor is a list that is being read page by page. What its pages are never
+// changes.
 type cursor[About any] struct {
-	id      uint64
-	query   string
-	about   About
-	objects []*Object
-	used    time.Time
+	id    uint64
+	query string
+	about About
+	total int
+	used  time.Time
+
+	completing sync.Mutex // guards objects and complete
+	objects    []*Object
+	complete   func(context.Context) ([]*Object, error) // nil once it was called
+}
+
+// whole is the list as a whole.
+func (c *cursor[About]) whole(ctx context.Context) ([]*Object, error) {
+	c.completing.Lock()
+	defer c.completing.Unlock()
+	if c.complete != nil {
+		objects, err := c.complete(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.objects, c.complete = objects, nil
+	}
+	return c.objects, nil
 }
 
 func (p *Pager[About]) add(c *cursor[About]) {
@@ -130,7 +162,7 @@ func (p *Pager[About]) add(c *cursor[About]) {
 	p.last++
 	c.id, c.used = p.last, time.Now()
 	p.byID[c.id] = p.order.PushFront(c)
-	p.objects += len(c.objects)
+	p.objects += c.total
 	p.evictLocked()
 }
 
@@ -160,6 +192,6 @@ func (p *Pager[About]) evictLocked() {
 		}
 		p.order.Remove(e)
 		delete(p.byID, c.id)
-		p.objects -= len(c.objects)
+		p.objects -= c.total
 	}
 }

@@ -21,9 +21,21 @@ type Page struct {
 // another query is an *InvalidError.
 func (s *Store) Page(ctx context.Context, q Query, limit int, token string) (*Page, error) {
 	if token != "" {
-		return s.nextPage(q, limit, token)
+		return s.nextPage(ctx, q, limit, token)
 	}
-	r, err := s.Select(ctx, q)
+	m, err := s.Matcher(q)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.leading(m, limit)
+	if err != nil {
+		return nil, err
+	}
+	if l != nil {
+		about := Result{Version: l.version, Revision: l.revision, Plan: l.plan}
+		return pageOf(s.pager.FirstOf(q.Token(), about, l.objects, l.total, l.list)), nil
+	}
+	r, err := s.selected(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +49,8 @@ func (s *Store) FirstPage(q Query, r *Result, limit int) *Page {
 	return pageOf(s.pager.First(q.Token(), about, r.Objects, limit))
 }
 
-func (s *Store) nextPage(q Query, limit int, token string) (*Page, error) {
-	part, err := s.pager.Next(q.Token(), token, limit)
+func (s *Store) nextPage(ctx context.Context, q Query, limit int, token string) (*Page, error) {
+	part, err := s.pager.Next(ctx, q.Token(), token, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -180,6 +180,41 @@ func compareSelect(t *testing.T, indexed, plain *cache.Store, q cache.Query, use
 	}
 }
 
+// TestIndexValuesInParts: the values of an index are listed in order, as a whole
+// and in parts.
+func TestIndexValuesInParts(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	var things []string
+	for i := range 200 {
+		things = append(things, oddThing(r, i, i+1))
+	}
+	s, _ := oddStores(t, things)
+	for _, index := range []string{"v", "part", "namespace"} {
+		for _, prefix := range []string{"", "1", "a", "2026-", "x"} {
+			whole, _, err := s.IndexValues(index, prefix, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.IsSortedFunc(whole, func(a, b cache.IndexValue) int { return strings.Compare(a.Value, b.Value) }) {
+				t.Errorf("%s: %v is out of order", index, whole)
+			}
+			parts, _, err := s.IndexValues(index, prefix, 3)
+			for next := parts; err == nil && len(next) > 0; parts = append(parts, next...) {
+				next, _, err = s.IndexValuesAfter(index, prefix, parts[len(parts)-1].Value, 3)
+				if len(next) > 3 {
+					t.Errorf("%s: %d values, want 3 at most", index, len(next))
+				}
+			}
+			if err != nil || !slices.Equal(parts, whole) {
+				t.Errorf("%s, prefix %q: in parts %v, want %v (%v)", index, prefix, parts, whole, err)
+			}
+			if early, _, err := s.IndexValuesAfter(index, prefix, "", 0); err != nil || prefix != "" && !slices.Equal(early, whole) {
+				t.Errorf("%s, prefix %q, after what is before it: %v, want %v (%v)", index, prefix, early, whole, err)
+			}
+		}
+	}
+}
+
 var hugeExponent = regexp.MustCompile(`[eE][+-]?[0-9]{4}`)
 
 // FuzzRange: a comparison finds an object by its index if and only if it finds

@@ -112,8 +112,8 @@ func TestRelistInFull(t *testing.T) {
 			r.equal(t)
 			r.becomes(t, Live)
 			eventually(t, "the subscriber to be equal", func() bool { return maps.Equal(replica(), api.truth()) })
-			if n := api.count("watchlist"); n != 1 {
-				t.Errorf("%d streaming lists, want one", n)
+			if n := api.count("list") + api.count("watchlist"); n != 1 {
+				t.Errorf("%d lists, want one", n)
 			}
 			if s := r.pods().Status(); s.Relists != 2 || s.Compared != 0 {
 				t.Errorf("%d relists, %d compared; want 2 and 0", s.Relists, s.Compared)

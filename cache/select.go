@@ -29,9 +29,13 @@ type Plan struct {
 	Candidates int
 	// Scanned is how many of them had their JSON read to decide.
 	Scanned int
-	// Unindexed are the paths at which values are wanted, or sorted by, that no
-	// index covers.
+	// Sorted is the index in whose order objects were found, empty if they were
+	// sorted or have the order of keys.
+	Sorted string
+	// Unindexed are the paths that values are wanted at and no index covers.
 	Unindexed []rawjson.Path
+	// Unsorted are the paths sorted by whose values were read from the JSON.
+	Unsorted []rawjson.Path
 }
 
 // Select returns the objects that match q. It takes them at one version and
@@ -41,6 +45,10 @@ func (s *Store) Select(ctx context.Context, q Query) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.selected(ctx, m)
+}
+
+func (s *Store) selected(ctx context.Context, m *Matcher) (*Result, error) {
 	found, err := s.candidates(m)
 	if err != nil {
 		return nil, err
@@ -53,7 +61,7 @@ func (s *Store) Select(ctx context.Context, q Query) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := q.Sort.Sort(ctx, kept.objects); err != nil {
+	if result.Plan.Unsorted, err = found.matcher.sort(ctx, kept.objects); err != nil {
 		return nil, err
 	}
 	result.Objects, result.Plan.Scanned, result.Faults = kept.objects, kept.scanned, kept.faults
@@ -95,11 +103,9 @@ func (c *candidates) ordered() []*Object {
 func (s *Store) candidates(m *Matcher) (*candidates, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if e := s.extraction.Load(); m.extraction != e {
-		var err error
-		if m, err = newMatcher(m.query, e, !s.spec.Aggregated); err != nil {
-			return nil, err
-		}
+	m, err := s.currentLocked(m)
+	if err != nil {
+		return nil, err
 	}
 	c := &candidates{matcher: m, version: s.version, revision: s.revision}
 	if keys, ok := m.keys(s.spec.Namespaced); ok {
@@ -121,6 +127,14 @@ func (s *Store) candidates(m *Matcher) (*candidates, error) {
 		c.objs = s.contents.collect(rows)
 	}
 	return c, nil
+}
+
+// currentLocked returns m for the index definitions of the moment.
+func (s *Store) currentLocked(m *Matcher) (*Matcher, error) {
+	if e := s.extraction.Load(); m.extraction != e {
+		return newMatcher(m.query, e)
+	}
+	return m, nil
 }
 
 // keys lists the only objects that can match, where the query names them.
@@ -324,11 +338,19 @@ func (p *planner) addField(f fieldTest) {
 	}
 }
 
-// rowSet is some rows, all of them, or a bitmap.
+// rowSet is some rows in order, all of them, or a bitmap.
 type rowSet struct {
 	all  bool
 	few  []uint32
 	bits *roaring.Bitmap
+}
+
+func (r rowSet) has(row uint32) bool {
+	if r.bits != nil {
+		return r.bits.Contains(row)
+	}
+	_, ok := slices.BinarySearch(r.few, row)
+	return ok || r.all
 }
 
 func (r rowSet) len() int {

@@ -64,8 +64,12 @@ type source struct {
 	// in full; serving that of the one a full list is about to be made from, ""
 	// if it was not asked.
 	served, serving string
-	// noStreaming is set once the server refused a streaming list as such.
-	noStreaming bool
+	// noStreaming is set once the server refused a streaming list as such, noPlain
+	// once a plain list took too long.
+	noStreaming, noPlain bool
+	// listing is held during a list, which the Reflector makes in a goroutine
+	// that it does not wait for.
+	listing sync.Mutex
 
 	end    context.CancelCauseFunc // ends the source
 	mu     sync.Mutex
@@ -121,7 +125,7 @@ func (s *source) run(ctx context.Context) error {
 }
 
 func (s *source) reflect(ctx context.Context) error {
-	client, restClient, err := s.cluster.rawClient(s.decode)
+	client, restClient, err := s.cluster.rawClient(s.spec.Aggregated, s.decode)
 	if err != nil {
 		return err
 	}
@@ -142,6 +146,8 @@ func (s *source) reflect(ctx context.Context) error {
 		Backoff:         &backoff,
 	})
 	r.RunWithContext(ctx)
+	s.listing.Lock() // ctx has ended, and no list begins after that
+	defer s.listing.Unlock()
 	if err := context.Cause(ctx); errors.Is(err, errForbidden) || errors.Is(err, errOtherHistory) {
 		return err
 	}

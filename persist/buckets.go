@@ -16,6 +16,7 @@ var (
 	metaKey            = []byte("meta")
 	dictionariesBucket = []byte("dictionaries")
 	objectsBucket      = []byte("objects")
+	documentsBucket    = []byte("documents")
 )
 
 // bucketAt follows names from the root; nil if one is missing.

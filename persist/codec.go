@@ -32,6 +32,7 @@ const (
 	recordVersion     = 1
 	metaVersion       = 2
 	dictionaryVersion = 1
+	documentVersion   = 1
 )
 
 // sealSize is what precedes the body of every value: its version byte and the
@@ -433,6 +434,51 @@ func decodeMeta(key, value []byte) (*meta, error) {
 		return nil, errTrailing
 	}
 	return m, nil
+}
+
+// documentKey is cluster NUL URI NUL media types.
+func documentKey(k cache.DocumentKey) ([]byte, error) {
+	parts := []string{k.Cluster, k.URI, k.Accept}
+	for _, p := range parts {
+		if strings.IndexByte(p, 0) >= 0 {
+			return nil, fmt.Errorf("document %q: NUL in its key", k.URI)
+		}
+	}
+	return []byte(strings.Join(parts, "\x00")), nil
+}
+
+func encodeDocument(d *cache.Document) (key, value []byte, err error) {
+	if key, err = documentKey(d.DocumentKey); err != nil {
+		return nil, nil, err
+	}
+	value = binary.AppendVarint(make([]byte, sealSize, sealSize+len(d.Data)+64), d.Fetched.Unix())
+	value = appendString(value, d.ContentType)
+	value = appendString(value, d.ETag)
+	value = append(value, d.Data...)
+	seal(key, value, documentVersion)
+	return key, value, nil
+}
+
+// decodeDocument returns a document that shares nothing with key and value.
+func decodeDocument(key, value []byte) (cache.Document, error) {
+	var d cache.Document
+	body, err := unseal(key, value, documentVersion)
+	if err != nil {
+		return d, err
+	}
+	parts := strings.Split(string(key), "\x00")
+	if len(parts) != 3 {
+		return d, errors.New("key does not name a document")
+	}
+	d.DocumentKey = cache.DocumentKey{Cluster: parts[0], URI: parts[1], Accept: parts[2]}
+	r := reader{b: body}
+	d.Fetched = time.Unix(r.varint(), 0)
+	d.ContentType, d.ETag = string(r.bytes()), string(r.bytes())
+	if r.err != nil {
+		return d, r.err
+	}
+	d.Data = bytes.Clone(r.b)
+	return d, nil
 }
 
 func dictionaryKey(id uint32) []byte {

@@ -60,7 +60,13 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, dictionary := encodeDictionary(3, []byte("dictionary"))
+	golden := document("east", "/openapi/v3", "data")
+	_, document, err := encodeDocument(&golden)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for file, got := range map[string][]byte{
+		"document":   document,
 		"format":     encodeFormat(formatVersion),
 		"name":       name,
 		"record":     encodeRecord(key, &rec, newIndexTable(nil)),
@@ -135,9 +141,18 @@ func FuzzDecodeMeta(f *testing.F) {
 
 func FuzzDecodeOthers(f *testing.F) {
 	f.Add(encodeFormat(1), []byte("a\x00b\x00c\x00d"))
+	d := document("east", "/openapi/v3", "data")
+	key, value, _ := encodeDocument(&d)
+	f.Add(value, key)
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		_, _ = decodeFormat(a)
 		_, _, _ = decodeDictionary(b, a)
+		if d, err := decodeDocument(b, a); err == nil {
+			key, value, err := encodeDocument(&d)
+			if again, err2 := decodeDocument(key, value); err != nil || err2 != nil || !equal(again, d) {
+				t.Errorf("%v became %v: %v, %v", d, again, err, err2)
+			}
+		}
 		if r, err := parseResourceName(b); err == nil {
 			if name, err := resourceName(r); err != nil || !bytes.Equal(name, b) {
 				t.Errorf("%q became %q", b, name)

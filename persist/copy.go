@@ -13,8 +13,7 @@ import (
 // copyBytes is how much is copied in one transaction.
 const copyBytes = 8 << 20
 
-// copyAside copies the sound resources of s to a file beside it and returns its
-// name. Records are copied as they are: one whose checksum is wrong stays wrong.
+// copyAside copies what is sound of s to a file beside it and returns its name. Records are copied as they are: one whose checksum is wrong stays wrong.
 func copyAside(s *source, options Options) (name string, err error) {
 	name = options.Path + newSuffix
 	if err := os.RemoveAll(name); err != nil {
@@ -32,14 +31,14 @@ func copyAside(s *source, options Options) (name string, err error) {
 		return "", err
 	}
 	dst.AllocSize = allocSize
-	err = view(s.bolt, func(tx *bbolt.Tx) error { return copyResources(dst, tx, s.found.parts) })
+	err = view(s.bolt, func(tx *bbolt.Tx) error { return copyContents(dst, tx, s.found) })
 	if err == nil && !options.NoSync {
 		err = dst.Sync()
 	}
 	return name, errors.Join(err, dst.Close())
 }
 
-func copyResources(dst *bbolt.DB, src *bbolt.Tx, skip map[string]error) error {
+func copyContents(dst *bbolt.DB, src *bbolt.Tx, found *structure) error {
 	if err := update(dst, layOut); err != nil {
 		return err
 	}
@@ -50,13 +49,19 @@ func copyResources(dst *bbolt.DB, src *bbolt.Tx, skip map[string]error) error {
 	c := &copier{dst: dst, tx: tx}
 	defer func() { _ = c.tx.Rollback() }()
 	err = forEachResource(src, func(name []byte, b *bbolt.Bucket) error {
-		if skip[string(name)] != nil {
+		if found.parts[string(name)] != nil {
 			return nil
 		}
 		return c.bucket(b, rootBucket, resourcesBucket, name)
 	})
 	if err != nil {
 		return err
+	}
+	// What is not sound may be the documents; the API server has them.
+	if documents := bucketAt(src, rootBucket, documentsBucket); documents != nil && found.rest == nil {
+		if err := c.bucket(documents, rootBucket, documentsBucket); err != nil {
+			return err
+		}
 	}
 	return c.tx.Commit()
 }

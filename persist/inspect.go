@@ -16,6 +16,7 @@ type FileInfo struct {
 	Format    uint32         `json:"format"`
 	FileBytes int64          `json:"fileBytes"`
 	FreeBytes int64          `json:"freeBytes"`
+	Documents int            `json:"documents"` // of API servers about themselves
 	Resources []ResourceInfo `json:"resources"`
 }
 
@@ -59,6 +60,12 @@ func Info(path string) (*FileInfo, error) {
 	err = view(s.bolt, func(tx *bbolt.Tx) error {
 		if info.Format, err = decodeFormat(tx.Bucket(rootBucket).Get(formatKey)); err != nil {
 			return err
+		}
+		if s.found.rest == nil { // else it may be theirs
+			err := forEachDocument(tx, func([]byte, []byte) error { info.Documents++; return nil })
+			if err != nil {
+				return err
+			}
 		}
 		return forEachResource(tx, func(name []byte, b *bbolt.Bucket) error {
 			info.Resources = append(info.Resources, s.describe(name, b))
@@ -168,8 +175,17 @@ func Verify(path string) (*Report, error) {
 				report.add(nil, nil, err)
 			}
 		}
-		return forEachResource(tx, func(name []byte, b *bbolt.Bucket) error {
+		err := forEachResource(tx, func(name []byte, b *bbolt.Bucket) error {
 			s.verify(report, name, b)
+			return nil
+		})
+		if err != nil || s.found.rest != nil {
+			return err
+		}
+		return forEachDocument(tx, func(key, value []byte) error {
+			if _, err := decodeDocument(key, value); err != nil {
+				report.add(nil, nil, fmt.Errorf("document %q: %w", key, err))
+			}
 			return nil
 		})
 	})

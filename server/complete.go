@@ -109,7 +109,11 @@ func (s *Server) completeObjects(w http.ResponseWriter, r *http.Request, q compl
 	}
 	setFreshness(w.Header(), readable.status, readable.store.Version())
 	if !p.Has("path") {
-		return complete.Paths(r.Context(), readable.store, q)
+		possible, err := s.schemas.of(r.Context(), readable.status.Spec)
+		if err != nil {
+			s.log.Debug("no schema to complete paths from", "gvr", readable.status.Spec.Resource.String(), "err", err)
+		}
+		return complete.Paths(r.Context(), readable.store, possible, q)
 	}
 	path, err := rawjson.ParsePath(p.Get("path"))
 	if err != nil {

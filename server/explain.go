@@ -3,6 +3,8 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/rawjson"
@@ -19,6 +21,8 @@ type explanation struct {
 	Candidates int      `json:"candidates"`
 	Scanned    int      `json:"scanned"`
 	Matched    int      `json:"matched"`
+	// SortedBy is the index in whose order the first objects were found.
+	SortedBy string `json:"sortedBy,omitempty"`
 	// FilterErrors are of objects that did not match for that reason.
 	FilterErrors *filterErrors `json:"filterErrors,omitempty"`
 	Advice       []advice      `json:"advice,omitempty"`
@@ -30,16 +34,18 @@ type advice struct {
 	Config string `json:"config"`
 }
 
-func explain(res *readable, r *cache.Result) explanation {
+func explain(res *readable, r *cache.Result, matched int) explanation {
 	e := explanation{
 		Cluster: res.status.Spec.Cluster, Resource: res.status.Spec.Name(),
 		Objects: res.store.Len(), Indexes: append([]string{}, r.Plan.Indexes...), Candidates: r.Plan.Candidates,
-		Scanned: r.Plan.Scanned, Matched: len(r.Objects), FilterErrors: faultsOf(r.Faults),
+		Scanned: r.Plan.Scanned, Matched: matched, SortedBy: r.Plan.Sorted, FilterErrors: faultsOf(r.Faults),
 	}
-	if r.Plan.Scanned == 0 {
-		return e
+	paths := slices.Clone(r.Plan.Unsorted)
+	if r.Plan.Scanned > 0 {
+		paths = append(paths, r.Plan.Unindexed...)
 	}
-	for _, path := range r.Plan.Unindexed {
+	slices.SortFunc(paths, func(a, b rawjson.Path) int { return strings.Compare(a.String(), b.String()) })
+	for _, path := range slices.Compact(paths) {
 		e.Advice = append(e.Advice, advice{path.String(), configLine(res.status.Spec, path)})
 	}
 	return e
@@ -48,6 +54,11 @@ func explain(res *readable, r *cache.Result) explanation {
 // configLine is the rule for config.yaml that makes an index.
 func configLine(spec cache.Spec, path rawjson.Path) string {
 	return fmt.Sprintf("- match: [%s]\n  indexes: {%q: %q}", spec.Name(), path, path)
+}
+
+func explainOne(w http.ResponseWriter, r *http.Request, q *query, e explanation) error {
+	w.Header().Del("ETag")
+	return writeExplanation(w, r, []explanation{e}, nil, q.pretty)
 }
 
 func writeExplanation(w http.ResponseWriter, r *http.Request, items []explanation, states []kindState, pretty bool) error {

@@ -166,6 +166,8 @@ type danglingItem struct {
 	Edge     string     `json:"edge"`
 	Why      string     `json:"why"`
 	Selector string     `json:"selector,omitempty"`
+
+	NamespaceSelector string `json:"namespaceSelector,omitempty"`
 }
 
 func (s *Server) listDangling(w http.ResponseWriter, r *http.Request) error {
@@ -202,7 +204,7 @@ func danglingAnswer(found *graph.DanglingAnswer) *danglingList {
 	answer.list = list[danglingItem]{Kind: "DanglingList", APIVersion: apiVersion, Items: []danglingItem{}}
 	answer.Metadata.Truncated = found.Truncated
 	for _, d := range found.Items {
-		item := danglingItem{From: nodeOf(d.From), Edge: d.Edge, Why: d.Why, Selector: d.Selector}
+		item := danglingItem{From: nodeOf(d.From), Edge: d.Edge, Why: d.Why, Selector: d.Selector, NamespaceSelector: d.NamespaceSelector}
 		if d.To != nil {
 			to := nodeOf(*d.To)
 			item.To = &to

@@ -56,7 +56,7 @@ func (q *query) checkSummary(p params) error {
 	case p.Has("continue"):
 		return invalid("facets", "not possible together with continue: facets are of all pages and come with the first")
 	}
-	if len(q.summary.Facets) > 0 && (q.output == outputCSV || q.output == outputNDJSON) {
+	if len(q.summary.Facets) > 0 && (q.output.flat() || q.output == outputNDJSON) {
 		return invalid("facets", "not possible together with output=%s, which has no place for them", q.output)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -10,24 +9,12 @@ import (
 	"github.com/informerd/informerd/cache"
 )
 
-const (
-	// groupInterval is how often watched groups are told at most.
-	groupInterval = time.Second
-	// groupShare bounds the share of time spent computing them: one part in so
-	// many.
-	groupShare = 10
-)
-
-// groupWatch is a stream of groups: the whole answer whenever it changed, but
-// not more often than groupInterval. It belongs to the goroutine of its request.
+// groupWatch is a stream of groups. It belongs to the goroutine of its request.
 type groupWatch struct {
+	*retold
 	server *Server
-	query  *query
 	kinds  func() ([]Resource, error)
 	out    *eventWriter
-	tag    string // of what was told last
-	told   []byte
-	pause  time.Duration
 }
 
 // watchGroups streams the groups of what q selects of some resources.
@@ -41,8 +28,8 @@ func (s *Server) watchGroups(w http.ResponseWriter, r *http.Request, q *query, k
 	defer s.watches.release()
 	ctx, cancel := s.watchContext(r, q)
 	defer cancel()
-	g := &groupWatch{server: s, query: q, kinds: kinds, pause: min(groupInterval, s.Heartbeat)}
-	first, err := g.answer(ctx, r)
+	g := &groupWatch{retold: s.newRetold(q, "GROUPS"), server: s, kinds: kinds}
+	first, err := g.answer(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,70 +38,34 @@ func (s *Server) watchGroups(w http.ResponseWriter, r *http.Request, q *query, k
 		return nil
 	}
 	g.out = newEventWriter(w, q.view)
-	if err := g.run(ctx, r, first); err != nil {
+	if err := g.run(ctx, first); err != nil {
 		return &abortError{err}
 	}
 	return nil
 }
 
-// answer computes the groups if something changed since the last time, as the
-// data of an event; else it returns nil.
-func (g *groupWatch) answer(ctx context.Context, r *http.Request) ([]byte, error) {
+func (g *groupWatch) answer(ctx context.Context) ([]byte, error) {
 	kinds, err := g.kinds()
 	if err != nil {
 		return nil, err
 	}
-	tag := kindsTag(r, kinds)
-	if tag == g.tag {
-		return nil, nil
-	}
-	began := time.Now()
-	a, err := askKinds(ctx, kinds, g.query.Query)
-	if err != nil {
-		return nil, err
-	}
-	for i := range a.states {
-		a.states[i].ResourceVersion = "" // groups that stay the same are not told again
-	}
-	l, err := g.query.groupList(ctx, a.objects, listMeta{Resources: a.states})
-	if err != nil {
-		return nil, err
-	}
-	g.tag = tag
-	g.pause = max(g.pause, groupShare*time.Since(began))
-	data, err := appendList([]byte(`{"type":"GROUPS","object":`), l)
-	return append(bytes.TrimSuffix(data, []byte("\n")), '}'), err
-}
-
-// appendList appends a whole list as JSON.
-func appendList(dst []byte, l *listing) ([]byte, error) {
-	var lw jsonWriter
-	dst, err := lw.head(dst, l)
-	if err != nil {
-		return dst, err
-	}
-	for i := range l.count {
-		if dst, err = lw.item(dst, l, i); err != nil {
-			return dst, err
-		}
-	}
-	return lw.foot(dst, l), nil
+	return g.compute(ctx, kinds)
 }
 
 // run writes until the stream ends.
-func (g *groupWatch) run(ctx context.Context, r *http.Request, data []byte) error {
+func (g *groupWatch) run(ctx context.Context, data []byte) error {
 	g.out.comment("informerd")
 	for {
-		if err := g.tell(data); err != nil {
+		if err := g.write(data); err != nil {
 			return ended(ctx, err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(g.pause):
+		case <-time.After(time.Until(g.due)):
 		}
 		var err error
-		if data, err = g.answer(ctx, r); err != nil {
+		if data, err = g.answer(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -126,18 +77,17 @@ func (g *groupWatch) run(ctx context.Context, r *http.Request, data []byte) erro
 	}
 }
 
-// tell writes groups that are not those told before, or a sign of life.
-func (g *groupWatch) tell(data []byte) error {
-	switch {
-	case data != nil && !bytes.Equal(data, g.told):
-		g.told = data
-		if err := g.out.event("GROUPS", "", data); err != nil {
-			return err
-		}
-	case time.Since(g.out.flushed) >= g.server.Heartbeat:
-		g.out.comment("")
-	default:
+// write tells groups that are not those told before, or gives a sign of life.
+func (g *groupWatch) write(data []byte) error {
+	news, err := g.tell(g.out, data)
+	if err != nil {
+		return err
+	}
+	if !news && time.Since(g.out.flushed) < g.server.Heartbeat {
 		return nil
+	}
+	if !news {
+		g.out.comment("")
 	}
 	return g.out.flush()
 }

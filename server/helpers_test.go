@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -89,11 +90,11 @@ type fakeCaches struct {
 }
 
 func (f *fakeCaches) Lookup(cluster, name string) (Resource, error) {
-	if cluster != "" && cluster != f.clusters[0].Name {
+	if cluster != "" && !slices.ContainsFunc(f.clusters, func(c cache.ClusterStatus) bool { return c.Name == cluster }) {
 		return nil, &cache.InvalidError{Parameter: "cluster", Message: "there is no cluster " + cluster}
 	}
 	for _, r := range f.resources {
-		if name != r.spec.Name() {
+		if name != r.spec.Name() || len(f.clusters) > 1 && r.spec.Cluster != cluster {
 			continue
 		}
 		if !r.spec.Watch {

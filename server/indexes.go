@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -53,6 +54,10 @@ func (s *Server) listIndexValues(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	after, err := parseValueToken(p.Get("continue"))
+	if err != nil {
+		return err
+	}
 	index, err := pathValue(r, "index")
 	if err != nil {
 		return err
@@ -71,7 +76,7 @@ func (s *Server) listIndexValues(w http.ResponseWriter, r *http.Request) error {
 	if notModified(w, r, revisionTag(r, res.store, revision)) {
 		return nil
 	}
-	answer, err := indexValues(res.store, index, p.Get("prefix"), limit)
+	answer, err := indexValues(res.store, index, p.Get("prefix"), after, limit)
 	if err != nil {
 		return err
 	}
@@ -80,13 +85,13 @@ func (s *Server) listIndexValues(w http.ResponseWriter, r *http.Request) error {
 }
 
 // indexValues asks for one value more than wanted, to know whether there are
-// more.
-func indexValues(store *cache.Store, index, prefix string, limit int) (*list[indexValueItem], error) {
+// more. after is nil at the beginning.
+func indexValues(store *cache.Store, index, prefix string, after *string, limit int) (*list[indexValueItem], error) {
 	ask := limit
 	if limit > 0 {
 		ask++
 	}
-	values, version, err := store.IndexValues(index, prefix, ask)
+	values, version, err := valuesAfter(store, index, prefix, after, ask)
 	if err != nil {
 		return nil, missingIndex(err)
 	}
@@ -95,11 +100,38 @@ func indexValues(store *cache.Store, index, prefix string, limit int) (*list[ind
 	if limit > 0 && len(values) > limit {
 		values = values[:limit]
 		answer.Metadata.Truncated = true
+		answer.Metadata.Continue = valueToken(values[limit-1].Value)
 	}
 	for _, v := range values {
 		answer.Items = append(answer.Items, indexValueItem(v))
 	}
 	return answer, nil
+}
+
+func valuesAfter(store *cache.Store, index, prefix string, after *string, limit int) ([]cache.IndexValue, string, error) {
+	if after == nil {
+		return store.IndexValues(index, prefix, limit)
+	}
+	return store.IndexValuesAfter(index, prefix, *after, limit)
+}
+
+// valueToken asks for the values after v. Clients must not look inside.
+func valueToken(v string) string { return base64.RawURLEncoding.EncodeToString([]byte(valueMark + v)) }
+
+// valueMark tells these tokens from those of lists of objects.
+const valueMark = "v"
+
+// parseValueToken returns nil for the beginning.
+func parseValueToken(token string) (*string, error) {
+	if token == "" {
+		return nil, nil
+	}
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	after, ok := strings.CutPrefix(string(text), valueMark)
+	if err != nil || !ok {
+		return nil, invalid("continue", "this is no token of a list of values; use metadata.continue of the page before, unchanged")
+	}
+	return &after, nil
 }
 
 // listIndexed is listObjects for one value of one index.

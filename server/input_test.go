@@ -81,6 +81,8 @@ func TestBadInput(t *testing.T) {
 		{"/v1/resources/pods/indexes/nod/n1", 404, "", "did you mean node?"},
 		{"/v1/resources/pods/indexes/node?limit=x", 400, "limit", ""},
 		{"/v1/resources/pods/indexes/node?pretty=x", 400, "pretty", ""},
+		{"/v1/resources/pods/indexes/node?continue=eyJ9", 400, "continue", "no token"},
+		{"/v1/resources/pods/indexes/node?continue=%25", 400, "continue", "no token"},
 		{"/v1/resources/pods/indexes/node/n1?limit=x", 400, "limit", ""},
 		{"/v1/resources/", 404, "", "nothing is served"},
 		{"/v1/nothing", 404, "", "the API begins at /v1/resources"},

@@ -27,6 +27,7 @@ type kindsWatch struct {
 	versions  map[string]string    // what a client that has read all has
 	written   bool                 // something, since the last id
 	toldAt    time.Time            // when an id was written
+	facets    *retold              // nil: not asked for
 	running   sync.WaitGroup
 }
 
@@ -75,6 +76,7 @@ func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request, q *query) er
 	k := &kindsWatch{
 		server: s, params: paramsOf(r), query: q, out: newEventWriter(w, q.view), batches: make(chan batch),
 		followers: map[string]*follower{}, told: map[string]kindState{}, versions: map[string]string{},
+		facets: s.watchedFacets(q),
 	}
 	err = k.run(ctx, kinds, since)
 	cancel()
@@ -109,6 +111,9 @@ func (k *kindsWatch) run(ctx context.Context, kinds []Resource, since map[string
 		return k.failed(err)
 	}
 	k.bookmark(true)
+	if err := k.facets.tellDue(ctx, kinds, k.out); err != nil {
+		return k.failed(err)
+	}
 	tick := time.NewTicker(max(time.Millisecond, min(stateInterval, k.server.Heartbeat, k.server.Bookmarks)))
 	defer tick.Stop()
 	for {
@@ -339,7 +344,7 @@ func (k *kindsWatch) refresh(ctx context.Context) error {
 	if k.written {
 		k.bookmark(false)
 	}
-	return nil
+	return k.facets.tellDue(ctx, kinds, k.out)
 }
 
 func (k *kindsWatch) known() []string {

@@ -86,7 +86,7 @@ func TestWatchManyKindsMistakes(t *testing.T) {
 		message    string
 	}{
 		{[]string{"index", "colour:red"}, "", "there is no index"},
-		{[]string{"facets", "kind"}, "", "watch=true"},
+		{[]string{"sort", "kind"}, "", "watch=true"},
 		{nil, "rubbish", "Last-Event-ID"},
 		{nil, "pods=x", "Last-Event-ID"},
 	} {
@@ -107,6 +107,26 @@ func TestWatchGroups(t *testing.T) {
 		w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n2", 1001)) // changes no group
 		w.pods.apply(t, cache.Added, pod("a", "three", "web", "n2", 1002))
 		if e := s.next(); !strings.Contains(e.raw, `"count()":3`) {
+			t.Errorf("%s: %s", path, e.raw)
+		}
+		s.close()
+	}
+}
+
+// Facets are told beside the objects, whole, whenever they changed.
+func TestWatchFacets(t *testing.T) {
+	w := newWorld(t)
+	base := serve(t, w)
+	for _, path := range []string{podObjects, "/v1/query"} {
+		w.pods.replace(t, "1000", pod("a", "one", "web", "n1", 10), pod("a", "two", "db", "n2", 20))
+		s := open(t, base+with(path, "watch", "true", "facets", "spec.nodeName", "namespace", "a"))
+		s.until("FACETS", `"facets":[{"path":"spec.nodeName","values":[{"value":"n1","objects":1},{"value":"n2","objects":1}]}]`)
+		w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n2", 1001))
+		s.until("FACETS", `"values":[{"value":"n2","objects":2}]`)
+		w.pods.apply(t, cache.Modified, pod("a", "one", "db", "n2", 1002)) // changes no facet
+		w.pods.apply(t, cache.Added, pod("b", "three", "web", "n9", 1003)) // not selected
+		w.pods.apply(t, cache.Deleted, pod("a", "one", "web", "n2", 1004))
+		if e := s.until("FACETS", ""); !strings.Contains(e.raw, `"values":[{"value":"n2","objects":1}]`) || !strings.Contains(e.raw, `"answered":true`) {
 			t.Errorf("%s: %s", path, e.raw)
 		}
 		s.close()

@@ -11,13 +11,12 @@ import (
 	"github.com/informerd/informerd/server/kubeapi"
 )
 
-// kubeRoutes are the Kubernetes read API. Its paths, parameters and methods are
-// the API server's, so the middleware of our own API that judges them is left
-// out.
-func (s *Server) kubeRoutes(r chi.Router) {
-	api := kubeapi.New(kubeapi.Options{
+// newKube makes the Kubernetes read API.
+func (s *Server) newKube() *kubeapi.API {
+	return kubeapi.New(kubeapi.Options{
 		Caches:    kubeCaches{s.Caches},
 		Upstream:  s.Upstream,
+		Documents: s.Documents,
 		Modes:     s.Modes,
 		Timeout:   s.RequestTimeout,
 		Admit:     s.admit,
@@ -25,7 +24,13 @@ func (s *Server) kubeRoutes(r chi.Router) {
 		Stopping:  s.stopping,
 		Log:       s.log,
 	})
-	serve := s.handle(func(w http.ResponseWriter, r *http.Request) error { return kubeError(api.Serve(w, r)) })
+}
+
+// kubeRoutes are those of the Kubernetes read API. Its paths, parameters and
+// methods are the API server's, so the middleware of our own API that judges them
+// is left out.
+func (s *Server) kubeRoutes(r chi.Router) {
+	serve := s.handle(func(w http.ResponseWriter, r *http.Request) error { return kubeError(s.kube.Serve(w, r)) })
 	r.Group(func(r chi.Router) {
 		r.Use(s.compressReads, s.recoverPanics, secureHeaders, s.checkHost, limitURL)
 		for _, prefix := range append([]string{kubeapi.ClustersPrefix}, kubeapi.Prefixes...) {

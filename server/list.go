@@ -21,6 +21,8 @@ type listing struct {
 	APIVersion string   `json:"apiVersion"`
 	Metadata   listMeta `json:"metadata"`
 	Facets     []facet  `json:"facets,omitempty"`
+	// Columns are those of a table, in the order in which resources appear.
+	Columns []tableColumns `json:"columns,omitempty"`
 
 	count int
 	// item appends the JSON of item i.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,17 @@ type kindState struct {
 	Objects         int         `json:"objects"`
 
 	FilterErrors *filterErrors `json:"filterErrors,omitempty"`
+}
+
+// namer names resources, with their cluster where states are of several.
+func namer(states []kindState) func(kindState) string {
+	several := slices.ContainsFunc(states, func(s kindState) bool { return s.Cluster != states[0].Cluster })
+	return func(s kindState) string {
+		if several {
+			return s.Cluster + "/" + s.Resource
+		}
+		return s.Resource
+	}
 }
 
 func newKindState(status cache.Status) kindState {
@@ -66,15 +78,15 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 		return s.nextKinds(w, r, q)
 	}
 	tag := kindsTag(r, kinds)
-	if !q.clock() && !q.explain && notModified(w, r, tag) {
+	if !q.timely() && !q.explain && notModified(w, r, tag) {
 		return nil
 	}
-	a, err := askKinds(r.Context(), kinds, q.Query)
+	a, err := askKinds(r.Context(), kinds, q.Query, q.table)
 	if err != nil {
 		return err
 	}
 	setKinds(w.Header(), a.states)
-	if q.clock() || q.explain {
+	if q.timely() || q.explain {
 		w.Header().Del("ETag")
 	}
 	return s.answerKinds(w, r, q, a)
@@ -99,61 +111,112 @@ func (s *Server) answerKinds(w http.ResponseWriter, r *http.Request, q *query, a
 	if err != nil {
 		return err
 	}
-	part := s.pager.First(s.kindsToken(r, q), a.states, a.objects, q.limit)
+	objects := a.objects
+	a.objects, a.plans = nil, nil // not kept for further pages
+	part := s.pager.First(s.kindsToken(r, q), a, objects, q.limit)
 	if part.Continue != "" {
 		w.Header().Del("ETag")
 	}
-	l := kindsList(part, q.view)
+	l, err := s.kindsList(r.Context(), part, q.view)
+	if err != nil {
+		return err
+	}
 	l.Facets = facets
 	return writeList(w, r, l, q.view)
 }
 
 func (s *Server) nextKinds(w http.ResponseWriter, r *http.Request, q *query) error {
-	part, err := s.pager.Next(s.kindsToken(r, q), q.token, q.limit)
+	part, err := s.pager.Next(r.Context(), s.kindsToken(r, q), q.token, q.limit)
 	if err != nil {
 		return err
 	}
-	setKinds(w.Header(), part.About)
-	return writeList(w, r, kindsList(part, q.view), q.view)
+	setKinds(w.Header(), part.About.states)
+	l, err := s.kindsList(r.Context(), part, q.view)
+	if err != nil {
+		return err
+	}
+	return writeList(w, r, l, q.view)
 }
 
 // kindsToken stands for the question in continue tokens.
 func (s *Server) kindsToken(r *http.Request, q *query) string {
 	p := paramsOf(r)
-	return q.Token() + "/" + p.Get("cluster") + "/" + p.Get("resources")
+	token := q.Token() + "/" + strings.Join(p.Values["cluster"], ",") + "/" + p.Get("resources")
+	if q.table {
+		token += "/table"
+	}
+	return token
 }
 
-func kindsList(part *cache.Part[[]kindState], v view) *listing {
-	enc := &encoder{view: v}
+func (s *Server) kindsList(ctx context.Context, part *cache.Part[*kindsAnswer], v view) (*listing, error) {
+	a, enc := part.About, &encoder{view: v}
 	l := &listing{
 		Kind: "List", APIVersion: "v1",
-		Metadata: listMeta{Continue: part.Continue, Resources: part.About},
+		Metadata: listMeta{Continue: part.Continue, Resources: a.states},
 		count:    len(part.Objects),
-		item:     func(dst []byte, i int) ([]byte, error) { return enc.append(dst, part.Objects[i]) },
+		item: func(dst []byte, i int) ([]byte, error) {
+			at := len(dst)
+			dst, err := enc.append(dst, part.Objects[i])
+			if err == nil && a.clusters {
+				dst = insertCluster(dst, at, a.of(part.Objects[i]).Spec().Cluster)
+			}
+			return dst, err
+		},
+	}
+	if v.table {
+		if err := s.rows(ctx, l, part.Objects, a.of, a.clusters); err != nil {
+			return nil, err
+		}
 	}
 	if !v.uncounted {
 		l.Metadata.Remaining = part.Remaining
 	}
-	return l
+	return l, nil
 }
 
 // kindsAnswer is what several resources hold of what was asked.
 type kindsAnswer struct {
-	states  []kindState
-	plans   []explanation
-	objects []*cache.Object // by resource, then in the order of the query
+	states   []kindState
+	plans    []explanation
+	objects  []*cache.Object // by resource, then in the order of the query
+	clusters bool            // several were asked
+	// kinds are those of states. from says which one an object is of, where
+	// that is needed: for tables, and where several clusters were asked.
+	kinds []Resource
+	from  map[*cache.Object]uint32
+}
+
+// of is the resource of an object.
+func (a *kindsAnswer) of(o *cache.Object) Resource { return a.kinds[a.from[o]] }
+
+// insertCluster makes the object that begins at a position of dst say which
+// cluster it is from.
+func insertCluster(dst []byte, at int, cluster string) []byte {
+	name, err := marshal(cluster, false)
+	if err != nil {
+		panic(err) // a string
+	}
+	member := append(append([]byte(`"cluster":`), name...), ',')
+	if bytes.HasPrefix(dst[at:], []byte("{}")) {
+		member = member[:len(member)-1]
+	}
+	return slices.Insert(dst, at+1, member...)
 }
 
 // askKinds asks one resource after the other; each is searched on all
 // processors. A resource that cannot answer is named with the reason. If none
 // can, that is the error.
-func askKinds(ctx context.Context, kinds []Resource, q cache.Query) (*kindsAnswer, error) {
-	a := &kindsAnswer{states: []kindState{}, plans: []explanation{}}
+func askKinds(ctx context.Context, kinds []Resource, q cache.Query, table bool) (*kindsAnswer, error) {
+	a := &kindsAnswer{states: []kindState{}, plans: []explanation{}, kinds: kinds}
+	a.clusters = slices.ContainsFunc(kinds, func(k Resource) bool { return k.Spec().Cluster != kinds[0].Spec().Cluster })
+	if table || a.clusters {
+		a.from = map[*cache.Object]uint32{}
+	}
 	q.Sort = nil // over all of them, later
 	var refused error
 	answered := 0
-	for _, k := range kinds {
-		state, err := a.ask(ctx, k, q)
+	for i := range kinds {
+		state, err := a.ask(ctx, i, q)
 		if err != nil {
 			if bad, ok := errors.AsType[*cache.InvalidError](err); !ok || bad.Parameter != "index" {
 				return nil, err
@@ -175,7 +238,8 @@ func askKinds(ctx context.Context, kinds []Resource, q cache.Query) (*kindsAnswe
 	return nil, noneReadable(a.states)
 }
 
-func (a *kindsAnswer) ask(ctx context.Context, k Resource, q cache.Query) (kindState, error) {
+func (a *kindsAnswer) ask(ctx context.Context, i int, q cache.Query) (kindState, error) {
+	k := a.kinds[i]
 	res := &readable{k, k.Status(), k.Store()}
 	state := newKindState(res.status)
 	if res.store == nil || !res.status.State.Readable() {
@@ -190,15 +254,21 @@ func (a *kindsAnswer) ask(ctx context.Context, k Resource, q cache.Query) (kindS
 	}
 	state.Answered, state.ResourceVersion = true, found.Version
 	state.Objects, state.FilterErrors = len(found.Objects), faultsOf(found.Faults)
-	a.plans = append(a.plans, explain(res, found))
+	a.plans = append(a.plans, explain(res, found, len(found.Objects)))
 	a.objects = append(a.objects, found.Objects...)
+	if a.from != nil {
+		for _, o := range found.Objects {
+			a.from[o] = uint32(i)
+		}
+	}
 	return state, nil
 }
 
 func noneReadable(states []kindState) error {
 	var reasons []string
+	name := namer(states)
 	for _, s := range states[:min(len(states), maxNamed)] {
-		reasons = append(reasons, fmt.Sprintf("%s is %s: %s", s.Resource, s.State, s.Reason))
+		reasons = append(reasons, fmt.Sprintf("%s is %s: %s", name(s), s.State, s.Reason))
 	}
 	return statusError(retryAfter(newStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
 		"none of the resources can be answered: "+strings.Join(reasons, "; ")), 1))
@@ -210,12 +280,13 @@ const maxNamed = 20
 // setKinds says in headers what is not in an answer, or may be old.
 func setKinds(h http.Header, states []kindState) {
 	var missing, old []string
+	name := namer(states)
 	for _, s := range states {
 		switch {
 		case !s.Answered:
-			missing = append(missing, s.Resource)
+			missing = append(missing, name(s))
 		case s.State != cache.Live:
-			old = append(old, fmt.Sprintf("%s is %s", s.Resource, s.State))
+			old = append(old, fmt.Sprintf("%s is %s", name(s), s.State))
 		}
 	}
 	if len(missing) > 0 {
@@ -233,8 +304,10 @@ func named(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// kindsTag changes with every resource.
-func kindsTag(r *http.Request, kinds []Resource) string {
+func kindsTag(r *http.Request, kinds []Resource) string { return etag(r, revisionsOf(kinds)) }
+
+// revisionsOf changes with every resource.
+func revisionsOf(kinds []Resource) string {
 	sum := fnv.New64a()
 	for _, k := range kinds {
 		status := k.Status()
@@ -243,18 +316,22 @@ func kindsTag(r *http.Request, kinds []Resource) string {
 			fmt.Fprintf(sum, "%s %d\n", store.Epoch(), store.Revision())
 		}
 	}
-	return etag(r, fmt.Sprintf("%x", sum.Sum64()))
+	return fmt.Sprintf("%x", sum.Sum64())
 }
 
 // resourcesOf finds the resources that the parameters name, each once, in the
 // order of cache.Resource.Compare.
 func (s *Server) resourcesOf(p params) ([]Resource, error) {
-	cluster := p.Get("cluster")
-	if err := s.checkCluster(cluster); err != nil {
-		return nil, err
+	clusters := p.Values["cluster"]
+	for _, name := range clusters {
+		if err := s.checkCluster(name); err != nil {
+			return nil, err
+		}
 	}
-	if clusters := s.Caches.Clusters(); cluster == "" && len(clusters) > 1 {
-		return nil, invalid("cluster", "there are several, name one of them: objects do not say where they are from")
+	if len(clusters) == 0 {
+		for _, c := range s.Caches.Clusters() {
+			clusters = append(clusters, c.Name)
+		}
 	}
 	patterns := "*"
 	if p.Has("resources") {
@@ -263,7 +340,7 @@ func (s *Server) resourcesOf(p params) ([]Resource, error) {
 	found := map[cache.Resource]Resource{}
 	column := 1
 	for text := range strings.SplitSeq(patterns, ",") {
-		some, err := s.resourcesLike(cluster, strings.TrimSpace(text), column)
+		some, err := s.resourcesLike(clusters, strings.TrimSpace(text), column)
 		if err != nil {
 			return nil, err
 		}
@@ -281,17 +358,13 @@ func (s *Server) resourcesOf(p params) ([]Resource, error) {
 }
 
 // resourcesLike finds the resources of one pattern. A name without globs is one
-// that kubectl accepts, and must exist.
-func (s *Server) resourcesLike(cluster, pattern string, column int) ([]Resource, error) {
+// that kubectl accepts, and must exist in one of the clusters.
+func (s *Server) resourcesLike(clusters []string, pattern string, column int) ([]Resource, error) {
 	if !strings.ContainsAny(pattern, "*?[") {
 		if pattern == "" {
 			return nil, invalid("resources", "column %d: a name is missing; write for example pods,*.apps", column)
 		}
-		r, err := s.Caches.Lookup(cluster, pattern)
-		if err != nil && !errors.Is(err, cache.ErrNotWatched) {
-			return nil, fmt.Errorf("resources: column %d: %w", column, err)
-		}
-		return []Resource{r}, nil
+		return s.resourcesCalled(clusters, pattern, column)
 	}
 	match, err := resourcePattern(pattern)
 	if err != nil {
@@ -299,7 +372,7 @@ func (s *Server) resourcesLike(cluster, pattern string, column int) ([]Resource,
 	}
 	var some []Resource
 	for _, r := range s.Caches.Resources() {
-		if spec := r.Spec(); (cluster == "" || spec.Cluster == cluster) && match(spec) {
+		if spec := r.Spec(); slices.Contains(clusters, spec.Cluster) && match(spec) {
 			some = append(some, r)
 		}
 	}
@@ -307,6 +380,26 @@ func (s *Server) resourcesLike(cluster, pattern string, column int) ([]Resource,
 		return nil, notFound("resources: column %d: no resource is called like %s", column, pattern)
 	}
 	return some, nil
+}
+
+func (s *Server) resourcesCalled(clusters []string, name string, column int) ([]Resource, error) {
+	var all []Resource
+	var unknown error
+	for _, cluster := range clusters {
+		r, err := s.Caches.Lookup(cluster, name)
+		switch {
+		case err == nil, errors.Is(err, cache.ErrNotWatched):
+			all = append(all, r)
+		case errors.Is(err, cache.ErrUnknownResource):
+			unknown = err
+		default:
+			return nil, fmt.Errorf("resources: column %d: %w", column, err)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("resources: column %d: %w", column, unknown)
+	}
+	return all, nil
 }
 
 var versionPart = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)

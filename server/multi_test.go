@@ -199,7 +199,7 @@ func TestGroupMistakes(t *testing.T) {
 		{"facets", "come with the first", []string{"facets", "kind", "continue", "a"}},
 		{"facets", "no place", []string{"facets", "kind", "output", "csv"}},
 		{"resourceVersion", "watch=true", []string{"groupBy", "kind", "watch", "true", "resourceVersion", "5"}},
-		{"facets", "watch=true", []string{"facets", "kind", "watch", "true"}},
+		{"sort", "watch=true", []string{"facets", "kind", "watch", "true", "sort", "kind"}},
 		{"explain", "watch=true", []string{"explain", "true", "watch", "true"}},
 		{"explain", "found before", []string{"explain", "true", "continue", "x"}},
 	} {
@@ -227,6 +227,34 @@ func TestExplain(t *testing.T) {
 	want := advice{"status.phase", "- match: [pods]\n  indexes: {\"status.phase\": \"status.phase\"}"}
 	if len(e.Advice) != 1 || e.Advice[0] != want {
 		t.Errorf("advice %q", e.Advice)
+	}
+	for _, c := range []struct {
+		parameters                 []string
+		indexes                    []string
+		candidates, scanned, match int
+		sortedBy                   string
+		advice                     []string
+	}{
+		{[]string{"filter", `object.spec.nodeName > "n1"`}, []string{"node"}, 1, 1, 1, "", nil},
+		{[]string{"filter", `object.spec.containers.exists(c, c.image.startsWith("registry.example/"))`}, []string{"image"}, 3, 3, 3, "", nil},
+		{[]string{"filter", `object.spec.containers.exists(c, c.image < "registry")`}, []string{"image"}, 0, 0, 0, "", nil},
+		{[]string{"filter", `object.?spec.priority.orValue(0) > 0`}, nil, 3, 3, 0, "", []string{"spec.priority"}},
+		{[]string{"filter", `object.?spec.priority.orValue(0) >= 0`, "sort", "-spec.priority"}, nil, 3, 3, 3, "", []string{"spec.priority"}}, // to sort
+		{[]string{"sort", "-spec.priority"}, nil, 3, 0, 3, "", []string{"spec.priority"}},
+		{[]string{"sort", "-spec.nodeName", "limit", "1"}, nil, 3, 0, 3, "node", nil},
+		{[]string{"sort", "-spec.nodeName", "limit", "1", "labelSelector", "app=web"}, []string{"label"}, 2, 0, 2, "node", nil},
+		{[]string{"sort", "spec.nodeName,metadata.name", "limit", "1"}, nil, 3, 0, 3, "", nil},
+	} {
+		var got struct{ Items []explanation }
+		w.getJSON(t, with(podObjects, append(c.parameters, "explain", "true")...), &got)
+		e := got.Items[0]
+		var advised []string
+		for _, a := range e.Advice {
+			advised = append(advised, a.Path)
+		}
+		if !slices.Equal(e.Indexes, c.indexes) || e.Candidates != c.candidates || e.Scanned != c.scanned || e.Matched != c.match || e.SortedBy != c.sortedBy || !slices.Equal(advised, c.advice) {
+			t.Errorf("%v: %+v", c.parameters, e)
+		}
 	}
 	var many struct {
 		Items    []explanation

@@ -43,15 +43,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query) error 
 	// again. A page that continues has none: its token expires, and a client
 	// sent back to it by 304 would never get another.
 	setFreshness(w.Header(), res.status, res.store.Version())
-	if q.token == "" && !q.explain && !q.clock() && notModified(w, r, revisionTag(r, res.store, res.store.Revision())) {
+	if q.token == "" && !q.explain && !q.timely() && notModified(w, r, revisionTag(r, res.store, res.store.Revision())) {
 		return nil
 	}
-	if q.token != "" {
+	if !q.needsAll() {
 		page, err := res.store.Page(r.Context(), q.Query, q.limit, q.token)
 		if err != nil {
 			return err
 		}
-		return writePage(w, r, res, q, page, nil)
+		return s.writePage(w, r, res, q, page, nil)
 	}
 	found, err := res.store.Select(r.Context(), q.Query)
 	if err != nil {
@@ -61,11 +61,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query) error 
 	return s.answerFound(w, r, res, q, found)
 }
 
+// needsAll reports whether it takes more than the objects of one page to answer.
+func (q *query) needsAll() bool {
+	return q.token == "" && (q.summary.Grouped || len(q.summary.Facets) > 0)
+}
+
 // answerFound shapes what was found of one resource.
 func (s *Server) answerFound(w http.ResponseWriter, r *http.Request, res *readable, q *query, found *cache.Result) error {
 	if q.explain {
-		w.Header().Del("ETag")
-		return writeExplanation(w, r, []explanation{explain(res, found)}, nil, q.pretty)
+		return explainOne(w, r, q, explain(res, found, len(found.Objects)))
 	}
 	if q.summary.Grouped {
 		setAnswered(w.Header(), r, res, q, found)
@@ -79,16 +83,24 @@ func (s *Server) answerFound(w http.ResponseWriter, r *http.Request, res *readab
 	if err != nil {
 		return err
 	}
-	return writePage(w, r, res, q, res.store.FirstPage(q.Query, found, q.limit), facets)
+	return s.writePage(w, r, res, q, res.store.FirstPage(q.Query, found, q.limit), facets)
 }
 
-func writePage(w http.ResponseWriter, r *http.Request, res *readable, q *query, page *cache.Page, facets []facet) error {
+func (s *Server) writePage(w http.ResponseWriter, r *http.Request, res *readable, q *query, page *cache.Page, facets []facet) error {
+	if q.explain {
+		return explainOne(w, r, q, explain(res, &page.Result, len(page.Objects)+page.Remaining))
+	}
 	setAnswered(w.Header(), r, res, q, &page.Result)
 	if page.Continue != "" || q.token != "" {
 		w.Header().Del("ETag")
 	}
 	l := objectList(res.status.Spec, page, q.view)
 	l.Facets = facets
+	if q.table {
+		if err := s.rows(r.Context(), l, page.Objects, func(*cache.Object) Resource { return res.Resource }, false); err != nil {
+			return err
+		}
+	}
 	return writeList(w, r, l, q.view)
 }
 
@@ -97,7 +109,7 @@ func setAnswered(h http.Header, r *http.Request, res *readable, q *query, found 
 	setFreshness(h, res.status, found.Version)
 	setFaults(h, found.Faults)
 	h.Del("ETag")
-	if !q.clock() {
+	if !q.timely() {
 		h.Set("ETag", revisionTag(r, res.store, found.Revision))
 	}
 }
@@ -122,6 +134,9 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
 	v, err := parseView(p)
 	if err != nil {
 		return err
+	}
+	if v.table {
+		return invalid("view", "table is of lists")
 	}
 	res, err := s.wantsJSON(w, r)
 	if err != nil {

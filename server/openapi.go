@@ -119,7 +119,7 @@ func operation(path string, route routeDoc, parameters []string) openOperation {
 		})
 	}
 	for _, name := range slices.Sorted(slices.Values(parameters)) {
-		op.Parameters = append(op.Parameters, route.parameter(name))
+		op.Parameters = append(op.Parameters, route.parameter(name, repeats(name, parameters)))
 	}
 	return op
 }
@@ -133,13 +133,13 @@ func operationID(path string) string {
 	return id
 }
 
-func (d routeDoc) parameter(name string) openParameter {
+func (d routeDoc) parameter(name string, repeated bool) openParameter {
 	doc, own := d.parameters[name]
 	if !own {
 		doc = parameterDocs[name]
 	}
 	p := openParameter{Name: name, In: "query", Description: doc.text, Schema: doc.schema}
-	if slices.Contains(repeatable, name) {
+	if repeated {
 		explode := true
 		item := p.Schema
 		p.Explode, p.Schema = &explode, openSchema{Type: "array", Items: &item}

@@ -18,7 +18,7 @@ var routeDocs = map[string]routeDoc{
 	"/v1/resources/{resource}": {
 		summary: "One resource and what is held of it", answer: "The resource", schemas: []string{"Any"}},
 	"/v1/resources/{resource}/objects": {
-		summary: "Objects of one resource", answer: "A list of objects or groups, a plan, or a stream", schemas: objectSchemas},
+		summary: "Objects of one resource", answer: "A list of objects or groups, a table, a plan, or a stream", schemas: objectSchemas},
 	"/v1/resources/{resource}/objects/{namespace}/{name}": {
 		summary: "One object", answer: "The object", schemas: []string{"Object"}},
 	"/v1/resources/{resource}/indexes": {
@@ -26,9 +26,10 @@ var routeDocs = map[string]routeDoc{
 	"/v1/resources/{resource}/indexes/{index}": {
 		summary: "The values of an index and how many objects each has", answer: "An IndexValueList", schemas: []string{"List"}},
 	"/v1/resources/{resource}/indexes/{index}/*": {
-		summary: "The objects under one value of an index", answer: "A list of objects or groups, a plan, or a stream", schemas: objectSchemas},
+		summary: "The objects under one value of an index", answer: "A list of objects or groups, a table, a plan, or a stream", schemas: objectSchemas},
 	"/v1/query": {
-		summary: "The same question to many resources", answer: "A list of objects or groups, a plan, or a stream", schemas: objectSchemas},
+		summary: "The same question to many resources", answer: "A list of objects or groups, a table, a plan, or a stream", schemas: objectSchemas,
+		parameters: map[string]parameterDoc{"cluster": {"Names of the clusters to ask; default all", text}}},
 	"/v1/search": {summary: "Objects of all kinds by words", answer: "A SearchResultList", schemas: []string{"List"}},
 	"/v1/complete": {summary: "Proposals for resources, paths and values", answer: "A CompletionList", schemas: []string{"List"},
 		parameters: map[string]parameterDoc{"resource": {"Of which resource, for paths and values", text}}},
@@ -44,7 +45,7 @@ var routeDocs = map[string]routeDoc{
 		}},
 }
 
-var objectSchemas = []string{"ObjectList", "GroupList", "Explanation"}
+var objectSchemas = []string{"ObjectList", "GroupList", "Table", "Explanation"}
 
 var pathDocs = map[string]string{
 	"resource":  "A name that kubectl accepts: pods, deployments.apps, deployments.v1.apps, po",
@@ -81,10 +82,10 @@ var parameterDocs = map[string]parameterDoc{
 	"filter":          {"A CEL expression that is true for the objects wanted; object, now and age(x) are defined", text},
 	"index":           {"name:value; all of them must hold", text},
 	"fields":          {"Paths to answer with, separated by commas", text},
-	"view":            {"Whole objects, or their metadata alone", oneOf("full", "metadata")},
+	"view":            {"Whole objects, their metadata alone, or rows with the columns of kubectl get", oneOf("full", "metadata", "table")},
 	"sort":            {"Paths to order by, separated by commas, descending with a minus before; of groups, their columns", text},
 	"count":           {"Whether to say how many items follow", oneOf("exact", "none")},
-	"output":          {"The form of a list", oneOf("json", "yaml", "csv", "ndjson")},
+	"output":          {"The form of a list", oneOf("json", "yaml", "csv", "ndjson", "table")},
 	"groupBy":         {"Paths to group objects by, separated by commas", text},
 	"agg":             {"What to compute of each group, separated by commas: count(), sum(path), min(path), max(path), avg(path)", text},
 	"facets":          {"Paths whose values are counted, separated by commas", text},
@@ -137,9 +138,15 @@ var schemas = map[string]openSchema{
 	"ObjectList": listOf(ref("Object"), map[string]openSchema{"facets": arrayOf(ref("Facet"))}),
 	"GroupList": listOf(object(map[string]openSchema{"group": mapOf(anything), "values": mapOf(anything)}),
 		map[string]openSchema{"facets": arrayOf(ref("Facet"))}),
+	"Table": listOf(object(map[string]openSchema{"cluster": text, "resource": text, "cells": arrayOf(anything), "object": ref("Object")}),
+		map[string]openSchema{"facets": arrayOf(ref("Facet")), "columns": arrayOf(object(map[string]openSchema{
+			"cluster": text, "resource": text, "namespaced": boolean, "columns": arrayOf(object(map[string]openSchema{
+				"name": text, "type": text, "format": text, "description": text, "priority": natural,
+			})),
+		}))}),
 	"Explanation": listOf(object(map[string]openSchema{
 		"cluster": text, "resource": text, "objects": natural, "indexes": arrayOf(text), "candidates": natural,
-		"scanned": natural, "matched": natural, "filterErrors": ref("FilterErrors"),
+		"scanned": natural, "matched": natural, "sortedBy": text, "filterErrors": ref("FilterErrors"),
 		"advice": arrayOf(object(map[string]openSchema{"path": text, "config": text})),
 	}), nil),
 	"Facet": object(map[string]openSchema{

@@ -63,7 +63,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		with(podObjects, "groupBy", "kind", "agg", "count(),sum(metadata.name)"):   "GroupList",
 		with(podObjects, "explain", "true", "fieldSelector", "spec.priority=1"):    "Explanation",
 		with("/v1/query", "filter", "object.spec.nodeName.size() > 0 || object.x"): "ObjectList",
-		podObjects + "?limit=x": "Status",
+		with(podObjects, "view", "table"):                                          "Table",
+		podObjects + "?limit=x":                                                    "Status",
 	} {
 		var answer any
 		decode(t, w.get(t, path).Body, &answer)

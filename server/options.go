@@ -45,6 +45,9 @@ type Options struct {
 	// Upstream finds the API server of a cluster, for what the Kubernetes API
 	// cannot answer from a copy. Nil: it answers from copies only.
 	Upstream func(cluster string) kubeapi.Upstream
+	// Documents keeps what API servers say about themselves beyond the process.
+	// Nil: it is forgotten.
+	Documents kubeapi.Documents
 	// Modes says how the Kubernetes API reads and what it passes on; it is asked
 	// for each request. Nil: cached reads, nothing is passed on.
 	Modes func() kubeapi.Modes

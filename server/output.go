@@ -21,6 +21,7 @@ const (
 	outputYAML   output = "yaml"
 	outputCSV    output = "csv"
 	outputNDJSON output = "ndjson"
+	outputTable  output = "table"
 )
 
 var mediaTypes = map[output]string{
@@ -28,7 +29,11 @@ var mediaTypes = map[output]string{
 	outputYAML:   "application/yaml",
 	outputCSV:    "text/csv",
 	outputNDJSON: "application/x-ndjson",
+	outputTable:  "text/plain",
 }
+
+// flat outputs have cells instead of nested items, and no place beside them.
+func (o output) flat() bool { return o == outputCSV || o == outputTable }
 
 func (o output) mediaType() string { return mediaTypes[o] }
 
@@ -37,7 +42,7 @@ func parseOutput(s string, given bool) (output, error) {
 		return outputJSON, nil
 	}
 	if mediaTypes[output(s)] == "" {
-		return outputJSON, invalid("output", "%q is none of json, yaml, csv and ndjson", s)
+		return outputJSON, invalid("output", "%q is none of json, yaml, csv, ndjson and table", s)
 	}
 	return output(s), nil
 }
@@ -59,6 +64,10 @@ func newListWriter(v view) listWriter {
 		return newCSVWriter(v.columns)
 	case v.output == outputNDJSON:
 		return &ndjsonWriter{}
+	case v.output == outputTable && v.table:
+		return &tableWriter{}
+	case v.output == outputTable:
+		return &columnWriter{csvWriter: newCSVWriter(v.columns)}
 	case v.pretty:
 		return &prettyWriter{}
 	default:

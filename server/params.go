@@ -14,8 +14,11 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// repeatable are the parameters that may be given several times.
-var repeatable = []string{"namespace", "index"}
+// repeats tells the parameters that may be given several times on a route that
+// knows some: questions to many resources may be put to several clusters.
+func repeats(name string, known []string) bool {
+	return name == "namespace" || name == "index" || name == "cluster" && slices.Contains(known, "resources")
+}
 
 const (
 	// maxWait bounds the parameter timeout.
@@ -51,7 +54,7 @@ func checkParameter(name string, values, known []string) error {
 	if !slices.Contains(known, name) {
 		return unknownParameter(name, known)
 	}
-	if len(values) > 1 && !slices.Contains(repeatable, name) {
+	if len(values) > 1 && !repeats(name, known) {
 		return invalid(name, "given %d times, only one is possible", len(values))
 	}
 	return nil

@@ -53,6 +53,9 @@ func parseQuery(p params) (*query, error) {
 			return nil, err
 		}
 	}
+	if q.watch && q.table {
+		return nil, invalid("view", "table is not possible together with watch=true")
+	}
 	if q.watch && q.output != outputJSON {
 		return nil, invalid("output", "%s is not possible together with watch=true", q.output)
 	}
@@ -65,11 +68,15 @@ func parseQuery(p params) (*query, error) {
 // clock reports whether what q selects depends on the time.
 func (q *query) clock() bool { return q.Filter != nil && q.Filter.Clock() }
 
+// timely reports whether the same question has another answer without any change
+// of the objects: ages in tables grow.
+func (q *query) timely() bool { return q.clock() || q.table }
+
 // checkTogether refuses parameters that would have no effect, or not one that
 // anybody could predict, beside the others.
 func checkTogether(p params, watch bool) error {
 	if watch {
-		names := []string{"continue", "pretty", "count", "explain", "limit", "sort", "facets"}
+		names := []string{"continue", "pretty", "count", "explain", "limit", "sort"}
 		if p.Has("groupBy") || p.Has("agg") {
 			names = []string{"continue", "pretty", "count", "explain", "resourceVersion"}
 		}

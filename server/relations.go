@@ -20,13 +20,13 @@ import (
 // relations holds, for each cluster, what is computed from several resources at
 // once. Its parts do nothing until they are asked.
 type relations struct {
-	caches     Caches
+	caches Caches
+
+	mu         sync.Mutex // guards all below
 	references []graph.Rule
 	texts      map[string][]string
-
-	mu       sync.Mutex // guards all below
-	graphs   map[string]*graph.Graph
-	searches map[string]*search.Search
+	graphs     map[string]*graph.Graph
+	searches   map[string]*search.Search
 }
 
 // newRelations fails for references and paths that cannot be read.
@@ -50,6 +50,43 @@ func (r *relations) newGraph(cluster string) (*graph.Graph, error) {
 
 func (r *relations) newSearch(cluster string) (*search.Search, error) {
 	return search.New(func() []follow.Resource { return r.resources(cluster) }, search.Options{Texts: r.texts})
+}
+
+// Declare replaces Options.References and Options.SearchTexts while the Server
+// runs. What did not change is left alone; after an error that is everything.
+func (s *Server) Declare(references []graph.Rule, texts map[string][]string) error {
+	return s.relations.declare(references, texts)
+}
+
+func (r *relations) declare(references []graph.Rule, texts map[string][]string) error {
+	next, err := newRelations(Options{Caches: r.caches, References: references, SearchTexts: texts})
+	if err != nil {
+		return err
+	}
+	graphs, searches := r.outdated(next)
+	for _, g := range graphs {
+		err = errors.Join(err, g.Declare(references))
+	}
+	for _, s := range searches {
+		err = errors.Join(err, s.Declare(texts))
+	}
+	return err
+}
+
+// outdated takes over what next declares and returns what was made before by
+// other declarations. Those that are made from now on need nothing.
+func (r *relations) outdated(next *relations) (graphs []*graph.Graph, searches []*search.Search) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Equal(r.references, next.references) {
+		r.references = next.references
+		graphs = slices.Collect(maps.Values(r.graphs))
+	}
+	if !maps.EqualFunc(r.texts, next.texts, slices.Equal) {
+		r.texts = next.texts
+		searches = slices.Collect(maps.Values(r.searches))
+	}
+	return graphs, searches
 }
 
 // graph is that of a cluster.

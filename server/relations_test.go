@@ -35,3 +35,44 @@ func TestDeclaredMistakes(t *testing.T) {
 		}
 	}
 }
+
+// TestDeclareAgain: what is declared while it runs is followed and found, and
+// what did not change is not read again.
+func TestDeclareAgain(t *testing.T) {
+	w := newWorld(t)
+	edges := func() int {
+		var got graphAnswer
+		w.getJSON(t, "/v1/graph/pods/a/one?direction=out&depth=1&kinds=nodes", &got)
+		return len(got.Edges)
+	}
+	texts := func() int {
+		var found searchAnswer
+		w.getJSON(t, "/v1/search?q=text:running", &found)
+		return found.Total
+	}
+	check := func(what string, wantEdges, wantTexts int) {
+		t.Helper()
+		if e, n := edges(), texts(); e != wantEdges || n != wantTexts {
+			t.Errorf("%s: %d edges and %d texts, want %d and %d", what, e, n, wantEdges, wantTexts)
+		}
+	}
+	declare := func(references []graph.Rule, texts map[string][]string) {
+		t.Helper()
+		if err := w.Declare(references, texts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shows := []graph.Rule{{Edge: "shows", From: "pods", Path: "status.phase", To: "nodes"}}
+	phase := map[string][]string{"pods": {"status.phase"}}
+	check("before", 1, 0)
+	declare(shows, nil)
+	check("with a reference", 2, 0)
+	declare(shows, phase)
+	check("with both", 2, 3)
+	if err := w.Declare([]graph.Rule{{Edge: "e", From: "pods", Path: "a..b"}}, nil); err == nil {
+		t.Error("a bad path is no error")
+	}
+	check("after a mistake", 2, 3)
+	declare(nil, nil)
+	check("without", 1, 0)
+}

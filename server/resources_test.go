@@ -114,11 +114,12 @@ func TestIndexes(t *testing.T) {
 		t.Error(d)
 	}
 	for path, want := range map[string]string{
-		"node":                 `"metadata":{"resourceVersion":"100"},"items":[{"value":"n1","objects":2},{"value":"n2","objects":1}]`,
-		"label?prefix=app%3Dw": `"metadata":{"resourceVersion":"100"},"items":[{"value":"app=web","objects":2}]`,
-		"label?limit=1":        `"metadata":{"resourceVersion":"100","truncated":true},"items":[{"value":"app=db","objects":1}]`,
-		"label?limit=2":        `"metadata":{"resourceVersion":"100"},"items":[{"value":"app=db","objects":1},{"value":"app=web","objects":2}]`,
-		"owner":                `"metadata":{"resourceVersion":"100"},"items":[]`,
+		"node":                              `"metadata":{"resourceVersion":"100"},"items":[{"value":"n1","objects":2},{"value":"n2","objects":1}]`,
+		"label?prefix=app%3Dw":              `"metadata":{"resourceVersion":"100"},"items":[{"value":"app=web","objects":2}]`,
+		"label?limit=1":                     `"metadata":{"resourceVersion":"100","continue":"dmFwcD1kYg","truncated":true},"items":[{"value":"app=db","objects":1}]`,
+		"label?limit=1&continue=dmFwcD1kYg": `"metadata":{"resourceVersion":"100"},"items":[{"value":"app=web","objects":2}]`,
+		"label?limit=2":                     `"metadata":{"resourceVersion":"100"},"items":[{"value":"app=db","objects":1},{"value":"app=web","objects":2}]`,
+		"owner":                             `"metadata":{"resourceVersion":"100"},"items":[]`,
 	} {
 		got := w.get(t, "/v1/resources/pods/indexes/"+path).Body.String()
 		if want = `{"kind":"IndexValueList","apiVersion":"informerd/v1",` + want + "}\n"; got != want {

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/kubeapi"
 )
 
 const (
@@ -36,8 +37,10 @@ type Server struct {
 	metrics    *httpMetrics
 	requests   semaphore
 	watches    semaphore
-	pager      *cache.Pager[[]kindState] // of lists over many resources
+	pager      *cache.Pager[*kindsAnswer] // of lists over many resources
 	relations  *relations
+	kube       *kubeapi.API
+	schemas    kindSchemas
 	cert       *certificate // nil: plain HTTP
 
 	// stopping ends when the event streams must.
@@ -61,7 +64,7 @@ func New(opts Options) (*Server, error) {
 		parameters: map[string][]string{},
 		requests:   make(semaphore, opts.MaxConcurrent),
 		watches:    make(semaphore, opts.MaxWatches),
-		pager:      cache.NewPager[[]kindState]("query", rand.Text(), cache.StoreOptions{}),
+		pager:      cache.NewPager[*kindsAnswer]("query", rand.Text(), cache.StoreOptions{}),
 	}
 	if s.relations, err = newRelations(opts); err != nil {
 		return nil, err
@@ -79,6 +82,8 @@ func New(opts Options) (*Server, error) {
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.registry, s.metrics = newRegistry(s)
+	s.kube = s.newKube()
+	s.schemas.api = s.kube
 	s.handler = s.routes()
 	return s, nil
 }

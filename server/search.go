@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 
+	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/search"
 )
 
@@ -59,8 +60,9 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var q search.Query
-	var errs [4]error
+	var errs [5]error
 	q.Terms, errs[0] = search.Parse(p.Get("q"))
+	q.Within, errs[4] = parseWithin(p)
 	q.Limit, errs[1] = p.between("limit", search.DefaultLimit, 1, maxHits)
 	q.Highlights, errs[2] = p.flag("highlights")
 	pretty, err := p.flag("pretty")
@@ -78,6 +80,20 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 	return writeTagged(w, r, searchAnswerOf(&q, found), pretty)
 }
 
+// parseWithin reads which objects are searched; nil is all.
+func parseWithin(p params) (*cache.Query, error) {
+	var q query
+	if err := q.parseSelection(p); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"namespace", "labelSelector", "fieldSelector", "filter"} {
+		if p.Has(name) {
+			return &q.Query, nil
+		}
+	}
+	return nil, nil
+}
+
 func searchAnswerOf(q *search.Query, found *search.Answer) *searchAnswer {
 	a := &searchAnswer{
 		list:       list[hitItem]{Kind: "SearchResultList", APIVersion: apiVersion, Items: []hitItem{}},
@@ -86,6 +102,7 @@ func searchAnswerOf(q *search.Query, found *search.Answer) *searchAnswer {
 		Unanswered: unansweredItems(found.Unanswered),
 	}
 	a.Metadata.Truncated = found.Total > len(found.Hits)
+	a.Metadata.FilterErrors = faultsOf(found.Faults)
 	for _, t := range q.Terms {
 		a.Terms = append(a.Terms, searchTerm{t.Field.String(), t.Text})
 	}

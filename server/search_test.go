@@ -88,7 +88,7 @@ func TestSearchBadInput(t *testing.T) {
 		{"/v1/search?q=a&limit=0", 400, "limit", "from 1 to 1000"},
 		{"/v1/search?q=a&highlights=x", 400, "highlights", "neither"},
 		{"/v1/search?q=a&cluster=west", 400, "cluster", "west"},
-		{"/v1/search?query=a", 400, "query", "known here: cluster, highlights, limit, pretty, q"},
+		{"/v1/search?query=a", 400, "query", "known here: cluster, fieldSelector, filter, highlights, labelSelector, limit, namespace, pretty, q"},
 		{"/v1/complete", 400, "for", "resources, paths, values"},
 		{"/v1/complete?for=names", 400, "for", "resources, paths, values"},
 		{"/v1/complete?for=paths", 400, "resource", "required"},
@@ -103,6 +103,43 @@ func TestSearchBadInput(t *testing.T) {
 		rec := w.get(t, c.path)
 		if rec.Code != c.code || !strings.Contains(rec.Body.String(), c.message) || c.code == 400 && !strings.Contains(rec.Body.String(), `"field":"`+c.field+`"`) {
 			t.Errorf("GET %s = %d %s, want %d about %s with %q", c.path, rec.Code, rec.Body, c.code, c.field, c.message)
+		}
+	}
+}
+
+// TestSearchWithin: a search among what a query selects.
+func TestSearchWithin(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		parameters []string
+		want       string
+	}{
+		{nil, "pods/a/one pods/b/three"},
+		{[]string{"namespace", "a"}, "pods/a/one"},
+		{[]string{"namespace", "a", "namespace", "b*"}, "pods/a/one pods/b/three"},
+		{[]string{"labelSelector", "app=db"}, ""},
+		{[]string{"fieldSelector", "metadata.name!=one"}, "pods/b/three"},
+		{[]string{"filter", `object.metadata.name.startsWith("o") && object.spec.nodeName == "n1"`}, "pods/a/one"},
+	} {
+		var got searchAnswer
+		w.getJSON(t, with("/v1/search", append(c.parameters, "q", "label:app=web")...), &got)
+		var ids []string
+		for _, i := range got.Items {
+			ids = append(ids, i.ID)
+		}
+		if strings.Join(ids, " ") != c.want || got.Total != len(ids) {
+			t.Errorf("%v: %v, total %d, want %s", c.parameters, ids, got.Total, c.want)
+		}
+	}
+	var got searchAnswer
+	w.getJSON(t, with("/v1/search", "q", "label:app=web", "filter", "object.spec.priority > 1"), &got)
+	if got.Total != 0 || got.Metadata.FilterErrors == nil || got.Metadata.FilterErrors.Count == 0 {
+		t.Errorf("a filter without a value: %+v", got)
+	}
+	for _, bad := range [][]string{{"filter", "object."}, {"labelSelector", "a in"}, {"fieldSelector", "a..b=c"}, {"namespace", "["}} {
+		s := wantStatus(t, w.get(t, with("/v1/search", append(bad, "q", "web")...)), 400, "BadRequest", "")
+		if s.Details.Causes[0].Field != bad[0] {
+			t.Errorf("%v: field %s", bad, s.Details.Causes[0].Field)
 		}
 	}
 }

@@ -40,9 +40,10 @@ func (s *Server) ownRoutes(r chi.Router) {
 			"cluster", "pretty", "fields", "view", "resourceVersion", "timeout")
 		s.get(r, "/v1/query", s.queryKinds, append(slices.DeleteFunc(slices.Clone(selection), ofOneVersion), "resources", "watch", "timeoutSeconds")...)
 		s.get(r, "/v1/resources/{resource}/indexes", s.listIndexes, "cluster", "pretty")
-		s.get(r, "/v1/resources/{resource}/indexes/{index}", s.listIndexValues, "cluster", "pretty", "prefix", "limit")
+		s.get(r, "/v1/resources/{resource}/indexes/{index}", s.listIndexValues, "cluster", "pretty", "prefix", "limit", "continue")
 		s.get(r, "/v1/resources/{resource}/indexes/{index}/*", s.listIndexed, append(selection, "watch", "timeoutSeconds")...)
-		s.get(r, "/v1/search", s.find, "cluster", "pretty", "q", "limit", "highlights")
+		s.get(r, "/v1/search", s.find, "cluster", "pretty", "q", "limit", "highlights",
+			"namespace", "labelSelector", "fieldSelector", "filter")
 		s.get(r, "/v1/complete", s.complete, "cluster", "pretty", "for", "resource", "path", "prefix", "limit")
 		s.get(r, "/v1/graph/dangling", s.listDangling, "cluster", "pretty", "namespace", "kinds", "limit")
 		s.get(r, "/v1/graph/{resource}/{namespace}/{name}", s.getGraph,

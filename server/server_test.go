@@ -142,9 +142,8 @@ func TestPage(t *testing.T) {
 func TestPanic(t *testing.T) {
 	var log strings.Builder
 	w := newWorld(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
-	w.pods.spec.GVR.Resource = "other" // lookups fail below
-	w.caches.clusters = nil            // index out of range
-	wantStatus(t, w.get(t, "/v1/resources/pods?cluster=x", "Accept-Encoding", "gzip"), 500, metav1.StatusReasonInternalError, "its log says why")
+	w.caches.resources = []*fakeResource{nil}
+	wantStatus(t, w.get(t, "/v1/resources/pods", "Accept-Encoding", "gzip"), 500, metav1.StatusReasonInternalError, "its log says why")
 	if got := log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "helpers_test.go") || strings.Count(got, "\n") != 1 {
 		t.Errorf("log: %s", got)
 	}

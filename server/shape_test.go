@@ -150,10 +150,10 @@ func TestShapeMistakes(t *testing.T) {
 		{"sort", "a,-a", "named twice"},
 		{"sort", "a,b,c,d,e,f,g,h,i", "at most 8"},
 		{"fields", "a,a", "named twice"},
-		{"output", "xml", "json, yaml, csv and ndjson"},
-		{"output", "", "json, yaml, csv and ndjson"},
-		{"view", "half", "neither full nor metadata"},
-		{"count", "some", "neither exact nor none"},
+		{"output", "xml", "json, yaml, csv, ndjson and table"},
+		{"output", "", "json, yaml, csv, ndjson and table"},
+		{"view", "half", "not one of: full, metadata, table"},
+		{"count", "some", "not one of: exact, none"},
 	} {
 		rec := w.get(t, with(podObjects, c.parameter, c.value))
 		s := wantStatus(t, rec, http.StatusBadRequest, "BadRequest", c.message)

@@ -11,7 +11,8 @@ import (
 type view struct {
 	projection *rawjson.Projection // nil: whole objects
 	metadata   bool                // as PartialObjectMetadata
-	columns    []column            // of output=csv
+	table      bool                // as rows that the API server prints
+	columns    []column            // of output=csv, and of output=table with fields
 	output     output
 	uncounted  bool // count=none
 	pretty     bool
@@ -39,27 +40,37 @@ func parseView(p params) (v view, err error) {
 	if v.pretty && v.output != outputJSON {
 		return v, invalid("pretty", "not possible together with output=%s", v.output)
 	}
-	if v.metadata, err = p.choice("view", "full", "metadata"); err != nil {
+	kind, err := p.oneOf("view", "full", "full", "metadata", "table")
+	if err != nil {
 		return v, err
 	}
-	if v.uncounted, err = p.choice("count", "exact", "none"); err != nil {
+	v.metadata, v.table = kind == "metadata", kind == "table"
+	count, err := p.oneOf("count", "exact", "exact", "none")
+	if err != nil {
 		return v, err
 	}
-	if v.metadata && (p.Has("fields") || v.output == outputCSV) {
-		return v, invalid("view", "metadata is not possible together with fields or output=csv: name the paths in fields")
+	v.uncounted = count == "none"
+	switch {
+	case v.metadata && (p.Has("fields") || v.output.flat()):
+		return v, invalid("view", "metadata is not possible together with fields or output=%s: name the paths in fields", v.output)
+	case v.table && (p.Has("fields") || v.output == outputCSV):
+		return v, invalid("view", "table has the columns of the API server: leave it out and name the paths in fields, for output=csv or output=table")
+	}
+	if v.output == outputTable && !p.Has("fields") {
+		v.table = true
 	}
 	return v, v.parseFields(p)
 }
 
 func (v *view) parseFields(p params, always ...rawjson.Path) error {
 	paths, err := fieldsOf(p)
-	if len(paths) > 0 && v.output != outputCSV {
+	if len(paths) > 0 && !v.output.flat() {
 		paths = append(paths, always...)
 	}
 	switch {
 	case err != nil:
 		return err
-	case v.output == outputCSV:
+	case v.output.flat():
 		for _, path := range paths {
 			v.columns = append(v.columns, column{path.String(), path})
 		}
@@ -84,6 +95,9 @@ func (v *view) nameKinds(p params) error {
 	}
 	return v.parseFields(p, must(rawjson.ParsePath("apiVersion")), must(rawjson.ParsePath("kind")))
 }
+
+// partialView shows what identifies an object.
+var partialView = view{metadata: true, projection: must(rawjson.CompileProjection([]rawjson.Path{metadataPath}))}
 
 var metadataPath = must(rawjson.ParsePath("metadata"))
 
@@ -118,19 +132,6 @@ func fieldsOf(p params) ([]rawjson.Path, error) {
 		}
 	}
 	return paths, nil
-}
-
-// choice reads a parameter that is one of two words, the first by default, and
-// says whether it is the second.
-func (p params) choice(name, usual, other string) (bool, error) {
-	switch v := p.Get(name); {
-	case !p.Has(name), v == usual:
-		return false, nil
-	case v == other:
-		return true, nil
-	default:
-		return false, invalid(name, "%q is neither %s nor %s", v, usual, other)
-	}
 }
 
 // encoder turns objects into the JSON of answers. Its buffers are reused, so it

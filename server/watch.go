@@ -27,6 +27,7 @@ type watcher struct {
 	matcher *cache.Matcher
 	sub     *cache.Subscription
 	out     *eventWriter
+	facets  *retold // nil: not asked for
 
 	state   cache.State  // last told
 	told    string       // last version told in an id
@@ -58,7 +59,7 @@ func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query) 
 
 	ctx, cancel := s.watchContext(r, q)
 	defer cancel()
-	watch := &watcher{readable: res, server: s, query: q, state: res.status.State}
+	watch := &watcher{readable: res, server: s, query: q, state: res.status.State, facets: s.watchedFacets(q)}
 	start, err := watch.begin(ctx, r)
 	if err != nil {
 		return err
@@ -165,7 +166,7 @@ func (w *watcher) restart(ctx context.Context, resync bool) (beginning, error) {
 // cannot be read.
 func (w *watcher) run(ctx context.Context, start beginning) error {
 	if err := w.opening(ctx, start); err != nil {
-		return ended(ctx, err)
+		return w.failed(ctx, err)
 	}
 	for {
 		next, cancel := context.WithTimeout(ctx, w.pause())
@@ -174,9 +175,6 @@ func (w *watcher) run(ctx context.Context, start beginning) error {
 		switch {
 		case err == nil:
 			err = w.changes(events)
-			if _, ok := errors.AsType[*cache.CostError](err); ok {
-				return w.out.failure(statusOf(err))
-			}
 		case ctx.Err() != nil:
 			// Best effort: a client that comes back resumes from here.
 			return ended(ctx, errors.Join(w.bookmark(false), w.out.flush()))
@@ -188,13 +186,21 @@ func (w *watcher) run(ctx context.Context, start beginning) error {
 		default:
 			return w.out.failure(statusOf(lost(err)))
 		}
-		if err = errors.Join(err, w.routine()); err != nil {
-			return ended(ctx, err)
+		if err = errors.Join(err, w.routine(ctx)); err != nil {
+			return w.failed(ctx, err)
 		}
 		if err := w.out.flush(); err != nil {
 			return ended(ctx, err)
 		}
 	}
+}
+
+// failed ends the stream with an event where the client can do something.
+func (w *watcher) failed(ctx context.Context, err error) error {
+	if _, ok := errors.AsType[*cache.CostError](err); ok {
+		return w.out.failure(statusOf(err))
+	}
+	return ended(ctx, err)
 }
 
 // ended keeps what went wrong after the stream was over anyway to itself.
@@ -242,6 +248,9 @@ func (w *watcher) opening(ctx context.Context, start beginning) error {
 		w.warn()
 		w.tell(start.initial.Version)
 		w.out.bookmark(w.status.Spec, start.initial.Version, true)
+	}
+	if err := w.facets.tellDue(ctx, []Resource{w.Resource}, w.out); err != nil {
+		return err
 	}
 	return w.out.flush()
 }
@@ -320,9 +329,9 @@ func (w *watcher) count(fault *cache.EvalError, o *cache.Object) {
 
 func (w *watcher) tell(version string) { w.told, w.toldAt = version, time.Now() }
 
-// routine says what is due by the clock: changes of state, how far the stream
-// is, and a sign of life.
-func (w *watcher) routine() error {
+// routine says what is due by the clock: changes of state, facets, how far the
+// stream is, and a sign of life.
+func (w *watcher) routine(ctx context.Context) error {
 	now := time.Now()
 	if now.Sub(w.checked) >= w.pause() {
 		w.checked = now
@@ -331,6 +340,9 @@ func (w *watcher) routine() error {
 			w.out.state(status)
 		}
 		w.warn()
+	}
+	if err := w.facets.tellDue(ctx, []Resource{w.Resource}, w.out); err != nil {
+		return err
 	}
 	if now.Sub(w.toldAt) >= w.server.Bookmarks {
 		if err := w.bookmark(true); err != nil {

@@ -30,7 +30,7 @@ type stream struct {
 type sse struct {
 	name, id string
 	data     struct {
-		Type            string
+		Type, Resource  string
 		ResourceVersion string
 		State, Reason   string
 		Object          struct {
@@ -140,6 +140,20 @@ func (s *stream) want(events ...string) (last sse) {
 		}
 	}
 	return last
+}
+
+// until passes over events up to one of a name that holds text.
+func (s *stream) until(name, text string) sse {
+	s.t.Helper()
+	for {
+		e := s.next()
+		if e.name == "" {
+			s.t.Fatalf("the stream ended before %s with %s", name, text)
+		}
+		if e.name == name && strings.Contains(e.raw, text) {
+			return e
+		}
+	}
 }
 
 func (s *stream) wantEnd() {

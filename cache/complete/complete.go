@@ -25,7 +25,8 @@ type Item struct {
 	Value string
 	// Kind of the values at a path: string, number, bool, object, array, null.
 	Kind string
-	// Objects is how many of those looked at have it.
+	// Objects is how many of those looked at have it; 0 for a path that only the
+	// Schema has.
 	Objects int
 }
 

@@ -52,7 +52,7 @@ func text(a *Answer) string {
 
 func TestPaths(t *testing.T) {
 	store := pods(t, 20)
-	a, err := Paths(t.Context(), store, Query{Prefix: "spec."})
+	a, err := Paths(t.Context(), store, nil, Query{Prefix: "spec."})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,19 +72,19 @@ spec.containers[*].env[*].name string 20`
 	if text(a) != want || a.Sampled != 20 || a.Objects != 20 || a.Truncated {
 		t.Errorf("paths:\n%s\n%+v\nwant:\n%s", text(a), a, want)
 	}
-	if a, err = Paths(t.Context(), store, Query{Prefix: "metadata.annotations["}); err != nil || text(a) != `metadata.annotations['it\'s\\'] string 20` {
+	if a, err = Paths(t.Context(), store, nil, Query{Prefix: "metadata.annotations["}); err != nil || text(a) != `metadata.annotations['it\'s\\'] string 20` {
 		t.Errorf("a key to quote: %s, %v", text(a), err)
 	}
-	if a, err = Paths(t.Context(), store, Query{Prefix: "stat"}); err != nil || text(a) != "status null 20" {
+	if a, err = Paths(t.Context(), store, nil, Query{Prefix: "stat"}); err != nil || text(a) != "status null 20" {
 		t.Errorf("null: %s, %v", text(a), err)
 	}
-	if a, err = Paths(t.Context(), store, Query{Limit: 2}); err != nil || len(a.Items) != 2 || !a.Truncated {
+	if a, err = Paths(t.Context(), store, nil, Query{Limit: 2}); err != nil || len(a.Items) != 2 || !a.Truncated {
 		t.Errorf("limit: %s, %v", text(a), err)
 	}
-	if a, err = Paths(t.Context(), pods(t, 1000), Query{Limit: 1}); err != nil || a.Sampled != pathSample || a.Objects != 1000 {
+	if a, err = Paths(t.Context(), pods(t, 1000), nil, Query{Limit: 1}); err != nil || a.Sampled != pathSample || a.Objects != 1000 {
 		t.Errorf("sample: %+v, %v", a, err)
 	}
-	if a, err = Paths(t.Context(), pods(t, 0), Query{}); err != nil || len(a.Items) != 0 {
+	if a, err = Paths(t.Context(), pods(t, 0), nil, Query{}); err != nil || len(a.Items) != 0 {
 		t.Errorf("no objects: %s, %v", text(a), err)
 	}
 }
@@ -92,7 +92,7 @@ spec.containers[*].env[*].name string 20`
 // TestPathsParse: whatever is proposed is a path, and selects something.
 func TestPathsParse(t *testing.T) {
 	store := pods(t, 10)
-	a, err := Paths(t.Context(), store, Query{Limit: 1000})
+	a, err := Paths(t.Context(), store, nil, Query{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestResources(t *testing.T) {
 func BenchmarkPaths(b *testing.B) {
 	store := pods(b, 20_000)
 	for b.Loop() {
-		if _, err := Paths(b.Context(), store, Query{Prefix: "spec."}); err != nil {
+		if _, err := Paths(b.Context(), store, nil, Query{Prefix: "spec."}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -204,6 +204,52 @@ func BenchmarkValues(b *testing.B) {
 	for b.Loop() {
 		if _, err := Values(b.Context(), store, p, Query{}); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+const document = `{"openapi":"3.0.0","components":{"schemas":{
+ "api.Meta":{"type":"object","properties":{"name":{"type":"string"},"managedFields":{"type":"array","items":{"type":"object"}}}},
+ "api.Pod":{"type":"object","properties":{"metadata":{"allOf":[{"$ref":"#/components/schemas/api.Meta"}],"default":{}},
+   "spec":{"$ref":"#/components/schemas/api.Spec"},"broken":{"$ref":"#/components/schemas/api.Gone"}},
+   "x-kubernetes-group-version-kind":[{"group":"","version":"v1","kind":"Pod"}]},
+ "api.Spec":{"type":"object","properties":{"nodeName":{"type":"string"},"replicas":{"type":"integer"},"on":{"type":"boolean"},
+   "a.b":{"type":"object","additionalProperties":{"type":"string"}},"port":{"format":"int-or-string","oneOf":[{"type":"integer"},{"type":"string"}]},
+   "within":{"type":"array","items":{"$ref":"#/components/schemas/api.Spec"}}}},
+ "api.DeleteOptions":{"x-kubernetes-group-version-kind":[{"group":"","version":"v1","kind":"Pod"},{"group":"apps","version":"v1","kind":"X"}]}}}}`
+
+func TestPathsOfSchema(t *testing.T) {
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	possible, err := ParseSchema([]byte(document), kind, []string{"metadata.managedFields"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Paths(t.Context(), pods(t, 0), possible, Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `metadata object 0
+spec object 0
+metadata.name string 0
+spec.nodeName string 0
+spec.on bool 0
+spec.port string 0
+spec.replicas number 0
+spec.within array 0
+spec['a.b'] object 0` // a schema within itself ends where it begins again
+	if text(a) != want || a.Sampled != 0 {
+		t.Errorf("paths:\n%s\nwant:\n%s", text(a), want)
+	}
+	if a, err = Paths(t.Context(), pods(t, 20), possible, Query{Prefix: "spec.", Limit: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	if all := text(a); !strings.HasPrefix(all, "spec.containers array 20\nspec.nodeName string 20\n") || !strings.HasSuffix(all, "\nspec.on bool 0\nspec.port string 0\nspec.replicas number 0\nspec.within array 0") ||
+		strings.Count(all, "spec.nodeName ") != 1 {
+		t.Errorf("beside objects:\n%s", all)
+	}
+	for _, bad := range []string{"", "{}", "[]"} {
+		if _, err := ParseSchema([]byte(bad), kind, nil); err == nil {
+			t.Errorf("ParseSchema(%q) does not fail", bad)
 		}
 	}
 }

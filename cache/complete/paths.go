@@ -20,9 +20,10 @@ const (
 	maxDepth = 32
 )
 
-// Paths proposes paths that objects of a store have, [*] for every element of an
-// array; near ones and frequent ones first.
-func Paths(ctx context.Context, store *cache.Store, q Query) (*Answer, error) {
+// Paths proposes paths that objects of a store have, and those that they could
+// have if a Schema is given, [*] for every element of an array; near ones and
+// frequent ones first.
+func Paths(ctx context.Context, store *cache.Store, possible *Schema, q Query) (*Answer, error) {
 	objects, of, err := sample(ctx, store, pathSample)
 	if err != nil {
 		return nil, err
@@ -50,14 +51,33 @@ func Paths(ctx context.Context, store *cache.Store, q Query) (*Answer, error) {
 		item.Value = p.String()
 		items = append(items, *item)
 	}
+	if possible != nil {
+		for p, item := range possible.items {
+			if c.items[p] == nil {
+				items = append(items, item)
+			}
+		}
+	}
 	a := q.of(items, nearer)
 	a.Sampled, a.Objects = len(objects), of
 	return a, nil
 }
 
-// nearer is the order of paths.
+// nearer is the order of paths. Those that no object has come after those that
+// some do, wherever they are.
 func nearer(a, b Item) int {
-	return cmp.Or(cmp.Compare(steps(a.Value), steps(b.Value)), moreObjects(a, b))
+	return cmp.Or(compareBool(a.Objects == 0, b.Objects == 0), cmp.Compare(steps(a.Value), steps(b.Value)), moreObjects(a, b))
+}
+
+// compareBool has false first.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }
 
 // steps counts the steps of a path, near enough to order by.

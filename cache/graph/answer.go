@@ -54,6 +54,8 @@ const DefaultLimit = 500
 // Walk answers q. It returns cache.ErrNotFound for an object that neither is
 // there nor is named by another, and for a resource that is unknown.
 func (g *Graph) Walk(ctx context.Context, q Query) (*Answer, error) {
+	g.asking.RLock()
+	defer g.asking.RUnlock()
 	if err := g.updater.Update(ctx); err != nil {
 		return nil, err
 	}
@@ -70,7 +72,8 @@ func (g *Graph) Walk(ctx context.Context, q Query) (*Answer, error) {
 	if q.Limit <= 0 {
 		q.Limit = DefaultLimit
 	}
-	w := &walk{state: g.state, rules: g.rules, ctx: ctx, query: &q, root: root, depths: map[nodeID]int{}, seen: map[walked]bool{}}
+	w := &walk{state: g.state, rules: g.rules, ctx: ctx, query: &q, root: root, depths: map[nodeID]int{}, seen: map[walked]bool{},
+		reaches: map[string][]reach{}, crowds: map[nodeID]bool{}}
 	if err := w.run(); err != nil {
 		return nil, err
 	}

@@ -30,8 +30,10 @@ type Dangling struct {
 	To   *Node
 	Edge string
 	Why  string
-	// Selector is the one that selects nothing.
-	Selector string
+	// Selector is the one that selects no pod, in the namespaces that
+	// NamespaceSelector selects if it is not empty; without a Selector it is that
+	// which selects no namespace.
+	Selector, NamespaceSelector string
 }
 
 // DanglingAnswer lists what dangles, by holder.
@@ -47,6 +49,8 @@ type DanglingAnswer struct {
 // selector that selects nothing. References marked optional, those of Events,
 // and selectors that are empty are no faults and left out.
 func (g *Graph) Dangling(ctx context.Context, q DanglingQuery) (*DanglingAnswer, error) {
+	g.asking.RLock()
+	defer g.asking.RUnlock()
 	if err := g.updater.Update(ctx); err != nil {
 		return nil, err
 	}
@@ -59,7 +63,7 @@ func (g *Graph) Dangling(ctx context.Context, q DanglingQuery) (*DanglingAnswer,
 	}
 	found = append(found, selectors...)
 	slices.SortFunc(found, func(a, b dangling) int {
-		return cmp.Or(g.compareNodes(a.from, b.from), cmp.Compare(a.rule.why, b.rule.why), g.compareNodes(a.to, b.to))
+		return cmp.Or(g.compareNodes(a.from, b.from), cmp.Compare(a.rule.why, b.rule.why), g.compareNodes(a.to, b.to), cmp.Compare(a.position, b.position))
 	})
 	a := &DanglingAnswer{Items: []Dangling{}, Unanswered: g.unanswered(q.Kinds)}
 	if a.Truncated = q.Limit > 0 && len(found) > q.Limit; a.Truncated {
@@ -73,14 +77,16 @@ func (g *Graph) Dangling(ctx context.Context, q DanglingQuery) (*DanglingAnswer,
 
 // dangling is a Dangling by its nodes. Of a selector both are the holder.
 type dangling struct {
-	from, to nodeID
-	rule     *compiled
+	from, to  nodeID
+	rule      *compiled
+	selection *selection // nil: a reference
+	position  int        // of the selection
 }
 
 func (g *Graph) item(d dangling) Dangling {
 	out := Dangling{From: g.node(d.from), Edge: d.rule.Edge, Why: d.rule.why}
-	if selector := g.selectors[d.from]; d.rule.Edge == selects && selector != nil {
-		out.Selector = selector.String()
+	if d.selection != nil {
+		out.Selector, out.NamespaceSelector = d.selection.text()
 		return out
 	}
 	to := g.node(d.to)
@@ -97,7 +103,7 @@ func (g *Graph) danglingReferences(q *DanglingQuery) (found []dangling) {
 		for _, e := range g.nodes[id].by {
 			rule := g.rules[e.rule]
 			if !rule.loose && !e.optional && q.matches(g.state, e.other, id) {
-				found = append(found, dangling{e.other, id, rule})
+				found = append(found, dangling{from: e.other, to: id, rule: rule})
 			}
 		}
 	}
@@ -105,23 +111,38 @@ func (g *Graph) danglingReferences(q *DanglingQuery) (found []dangling) {
 }
 
 func (g *Graph) danglingSelectors(ctx context.Context, q *DanglingQuery) (found []dangling, err error) {
-	pods, ok := g.podKind()
-	if !ok {
-		return nil, nil
-	}
-	for id, selector := range g.selectors {
-		if selector.Empty() || !g.all[pods].covers(g.nodes[id].key.Namespace) || !q.matches(g.state, id, id) {
+	for id, all := range g.selections {
+		if !q.matches(g.state, id, id) {
 			continue
 		}
-		objects, err := g.selected(ctx, pods, id)
-		if err != nil {
-			return nil, err
-		}
-		if len(objects) == 0 {
-			found = append(found, dangling{id, id, g.selectionRule(id)})
+		for i := range all {
+			nothing, err := g.selectsNothing(ctx, id, &all[i])
+			if err != nil {
+				return nil, err
+			}
+			if nothing {
+				found = append(found, dangling{from: id, to: id, rule: all[i].rule, selection: &all[i], position: i})
+			}
 		}
 	}
 	return found, nil
+}
+
+// selectsNothing reports whether there is nothing that a selection selects. One
+// that would take anything is no fault, nor one of which that cannot be known.
+func (g *Graph) selectsNothing(ctx context.Context, id nodeID, s *selection) (bool, error) {
+	if (s.pods == nil || s.pods.Empty()) && (s.namespaces == nil || s.namespaces.Empty()) {
+		return false, nil
+	}
+	k, found, ok, err := g.selected(ctx, id, s)
+	switch {
+	case !ok || err != nil || len(found) > 0:
+		return false, err
+	case s.namespaces == nil:
+		return g.all[k].covers(g.nodes[id].key.Namespace), nil
+	default:
+		return g.all[k].covers(""), nil
+	}
 }
 
 // matches reports whether q asks for what from says about to.

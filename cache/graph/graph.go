@@ -18,14 +18,33 @@ type Options struct {
 // no goroutine, and does nothing until it is asked: the first question reads
 // all objects, every later one what changed since.
 type Graph struct {
-	rules   []*compiled
-	readers readers
-	edges   []string // kinds of edges, sorted
 	updater *follow.Updater[*links]
+
+	// asking is held for reading by a question from its update to its answer, so
+	// that both are by the same rules; taken before all other locks. It guards
+	// rules.
+	asking sync.RWMutex
+	ruleset
 
 	mu sync.RWMutex // guards all below; taken before the locks of stores
 	*state
 	unread uint64
+}
+
+// ruleset is what a Graph reads out of objects. It is immutable.
+type ruleset struct {
+	rules     []*compiled
+	readers   readers
+	edgeKinds []string // sorted
+}
+
+func newRuleset(declared []Rule) (ruleset, error) {
+	rules, err := compileRules(declared)
+	if err != nil {
+		return ruleset{}, err
+	}
+	readers, err := newReaders(rules)
+	return ruleset{rules, readers, edgeNames(rules)}, err
 }
 
 // Stats are counts of one moment.
@@ -40,21 +59,35 @@ type Stats struct {
 // lists the resources of one cluster. It fails for a declared reference that
 // cannot be read.
 func New(resources func() []follow.Resource, opts Options) (*Graph, error) {
-	rules, err := compileRules(opts.Declared)
+	rules, err := newRuleset(opts.Declared)
 	if err != nil {
 		return nil, err
 	}
-	readers, err := newReaders(rules)
-	if err != nil {
-		return nil, err
-	}
-	g := &Graph{rules: rules, readers: readers, edges: edgeNames(rules), state: newState()}
+	g := &Graph{ruleset: rules, state: newState()}
 	g.updater = follow.NewUpdater(resources, sink{g})
 	return g, nil
 }
 
+// Declare replaces the declared references. It waits for the questions being
+// answered; the next one reads all objects again. After an error nothing changed.
+func (g *Graph) Declare(declared []Rule) error {
+	rules, err := newRuleset(declared)
+	if err != nil {
+		return err
+	}
+	g.asking.Lock()
+	defer g.asking.Unlock()
+	g.ruleset = rules
+	g.updater.Close()
+	return nil
+}
+
 // Edges are the kinds of edges there can be, sorted.
-func (g *Graph) Edges() []string { return slices.Clone(g.edges) }
+func (g *Graph) Edges() []string {
+	g.asking.RLock()
+	defer g.asking.RUnlock()
+	return slices.Clone(g.edgeKinds)
+}
 
 // Stats returns the Graph's counts as of the last question.
 func (g *Graph) Stats() Stats {
@@ -64,7 +97,11 @@ func (g *Graph) Stats() Stats {
 }
 
 // Close forgets everything. The Graph remains usable and begins anew.
-func (g *Graph) Close() { g.updater.Close() }
+func (g *Graph) Close() {
+	g.asking.Lock()
+	defer g.asking.Unlock()
+	g.updater.Close()
+}
 
 // compareNodes orders nodes by resource, namespace and name.
 func (s *state) compareNodes(a, b nodeID) int {

@@ -32,6 +32,7 @@ func TestReferences(t *testing.T) {
 			"pods a/p -runsAs-> serviceaccounts a/s (missing)", "pods a/p -pulls-> secrets a/pull (missing)",
 			"pods a/p -mounts-> configmaps a/c1 (missing)", "pods a/p -mounts-> configmaps a/c2 (missing)",
 			"pods a/p -mounts-> secrets a/s1 (missing)", "pods a/p -mounts-> secrets a/s2 (missing)", "pods a/p -mounts-> secrets a/s3 (missing)",
+			"pods a/p -driver-> csidrivers.storage.k8s.io d (missing)",
 			"pods a/p -mounts-> persistentvolumeclaims a/p1 (missing)",
 			"pods a/p -env-> configmaps a/c3 (missing)", "pods a/p -env-> configmaps a/c4 (missing)", "pods a/p -env-> configmaps a/c5 (missing)",
 			"pods a/p -env-> secrets a/s4 (missing)", "pods a/p -env-> secrets a/s5 (missing)", "pods a/p -env-> secrets a/s6 (missing)",
@@ -43,8 +44,84 @@ func TestReferences(t *testing.T) {
 			"persistentvolumeclaims a/c -binds-> persistentvolumes v (missing)",
 			"persistentvolumeclaims a/c -class-> storageclasses.storage.k8s.io fast (missing)",
 		}},
-		{"volume", "persistentvolumes", "v", `{"spec":{"storageClassName":"fast"}}`, []string{
-			"persistentvolumes v -class-> storageclasses.storage.k8s.io fast (missing)",
+		{"classes of a pod", "pods", "a/p", `{"spec":{"priorityClassName":"high","runtimeClassName":"kata","resourceClaims":[{"name":"x","resourceClaimName":"gpu"},{"name":"y","resourceClaimTemplateName":"gpus"}],
+			"volumes":[{"csi":{"driver":"csi.example.com"}},{"ephemeral":{"volumeClaimTemplate":{"spec":{"storageClassName":"fast"}}}}]}}`, []string{
+			"pods a/p -class-> priorityclasses.scheduling.k8s.io high (missing)", "pods a/p -class-> runtimeclasses.node.k8s.io kata (missing)",
+			"pods a/p -claims-> resourceclaims.resource.k8s.io a/gpu (missing)", "pods a/p -claims-> resourceclaimtemplates.resource.k8s.io a/gpus (missing)",
+			"pods a/p -driver-> csidrivers.storage.k8s.io csi.example.com (missing)", "pods a/p -class-> storageclasses.storage.k8s.io fast (missing)",
+		}},
+		{"a deployment without pods", "deployments.apps", "a/d", `{"spec":{"replicas":0,"template":{"spec":{"serviceAccountName":"s","priorityClassName":"high",
+			"volumes":[{"configMap":{"name":"c"}},{"persistentVolumeClaim":{"claimName":"p"}}],"containers":[{"envFrom":[{"secretRef":{"name":"k"}}]}]}}}}`, []string{
+			"deployments.apps a/d -runsAs-> serviceaccounts a/s (missing)", "deployments.apps a/d -mounts-> configmaps a/c (missing)",
+			"deployments.apps a/d -mounts-> persistentvolumeclaims a/p (missing)", "deployments.apps a/d -env-> secrets a/k (missing)",
+			"deployments.apps a/d -class-> priorityclasses.scheduling.k8s.io high (missing)",
+		}},
+		{"an old revision", "replicasets.apps", "a/r", `{"spec":{"replicas":0,"template":{"spec":{"volumes":[{"configMap":{"name":"c"}}]}}}}`, []string{
+			"replicasets.apps a/r -mounts-> configmaps a/c (missing)",
+		}},
+		{"replication controller", "replicationcontrollers", "a/r", `{"spec":{"template":{"spec":{"imagePullSecrets":[{"name":"s"}]}}}}`, []string{
+			"replicationcontrollers a/r -pulls-> secrets a/s (missing)",
+		}},
+		{"claim templates", "statefulsets.apps", "a/s", `{"spec":{"serviceName":"h","volumeClaimTemplates":[{"spec":{"storageClassName":"fast"}}]}}`, []string{
+			"statefulsets.apps a/s -servedBy-> services a/h (missing)", "statefulsets.apps a/s -class-> storageclasses.storage.k8s.io fast (missing)",
+		}},
+		{"claim from a snapshot", "persistentvolumeclaims", "a/c", `{"spec":{"volumeAttributesClassName":"silver","dataSource":{"apiGroup":"snapshot.storage.k8s.io","kind":"VolumeSnapshot","name":"s"},
+			"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"p","namespace":"b"}}}`, []string{
+			"persistentvolumeclaims a/c -class-> volumeattributesclasses.storage.k8s.io silver (missing)",
+			"persistentvolumeclaims a/c -source-> volumesnapshots.snapshot.storage.k8s.io a/s (missing)",
+			"persistentvolumeclaims a/c -source-> persistentvolumeclaims b/p (missing)",
+		}},
+		{"volume", "persistentvolumes", "v", `{"spec":{"storageClassName":"fast","claimRef":{"kind":"PersistentVolumeClaim","namespace":"a","name":"c","uid":"u"},"csi":{"driver":"csi.example.com"}}}`, []string{
+			"persistentvolumes v -class-> storageclasses.storage.k8s.io fast (missing)", "persistentvolumeclaims a/c (missing) -binds-> persistentvolumes v",
+			"persistentvolumes v -driver-> csidrivers.storage.k8s.io csi.example.com (missing)",
+		}},
+		{"volume reserved for a claim", "persistentvolumes", "v", `{"spec":{"claimRef":{"namespace":"a","name":"c"}}}`, []string{
+			"persistentvolumeclaims a/c (missing) -binds-> persistentvolumes v",
+		}},
+		{"storage class", "storageclasses.storage.k8s.io", "fast", `{"provisioner":"csi.example.com"}`, []string{
+			"storageclasses.storage.k8s.io fast -driver-> csidrivers.storage.k8s.io csi.example.com (missing)",
+		}},
+		{"drivers of a node", "csinodes.storage.k8s.io", "n", `{"spec":{"drivers":[{"name":"csi.example.com","nodeID":"x"}]}}`, []string{
+			"csinodes.storage.k8s.io n -driver-> csidrivers.storage.k8s.io csi.example.com (missing)",
+		}},
+		{"attachment", "volumeattachments.storage.k8s.io", "x", `{"spec":{"attacher":"csi.example.com","nodeName":"n","source":{"persistentVolumeName":"v"}}}`, []string{
+			"volumeattachments.storage.k8s.io x -driver-> csidrivers.storage.k8s.io csi.example.com (missing)",
+			"volumeattachments.storage.k8s.io x -attaches-> nodes n (missing)", "volumeattachments.storage.k8s.io x -attaches-> persistentvolumes v (missing)",
+		}},
+		{"snapshot", "volumesnapshots.snapshot.storage.k8s.io", "a/s", `{"spec":{"source":{"persistentVolumeClaimName":"c"},"volumeSnapshotClassName":"k"},"status":{"boundVolumeSnapshotContentName":"x"}}`, []string{
+			"volumesnapshots.snapshot.storage.k8s.io a/s -source-> persistentvolumeclaims a/c (missing)",
+			"volumesnapshots.snapshot.storage.k8s.io a/s -class-> volumesnapshotclasses.snapshot.storage.k8s.io k (missing)",
+			"volumesnapshots.snapshot.storage.k8s.io a/s -binds-> volumesnapshotcontents.snapshot.storage.k8s.io x (missing)",
+		}},
+		{"snapshot content", "volumesnapshotcontents.snapshot.storage.k8s.io", "x", `{"spec":{"volumeSnapshotRef":{"namespace":"a","name":"s","uid":"u"}}}`, []string{
+			"volumesnapshots.snapshot.storage.k8s.io a/s (missing) -binds-> volumesnapshotcontents.snapshot.storage.k8s.io x",
+		}},
+		{"devices", "resourceclaims.resource.k8s.io", "a/c", `{"spec":{"devices":{"requests":[{"exactly":{"deviceClassName":"gpu"}}]}}}`, []string{
+			"resourceclaims.resource.k8s.io a/c -class-> deviceclasses.resource.k8s.io gpu (missing)",
+		}},
+		{"template of devices", "resourceclaimtemplates.resource.k8s.io", "a/c", `{"spec":{"spec":{"devices":{"requests":[{"exactly":{"deviceClassName":"gpu"}}]}}}}`, []string{
+			"resourceclaimtemplates.resource.k8s.io a/c -class-> deviceclasses.resource.k8s.io gpu (missing)",
+		}},
+		{"ingress class", "ingressclasses.networking.k8s.io", "nginx", `{"spec":{"parameters":{"apiGroup":"example.com","kind":"Widget","name":"w","namespace":"a","scope":"Namespace"}}}`, []string{
+			"ingressclasses.networking.k8s.io nginx -parameters-> widgets.example.com a/w (missing)",
+		}},
+		{"token of an account", "secrets", "a/t", `{"metadata":{"annotations":{"kubernetes.io/service-account.name":"s"}},"type":"kubernetes.io/service-account-token"}`, []string{
+			"serviceaccounts a/s (missing) -holds-> secrets a/t",
+		}},
+		{"API service", "apiservices.apiregistration.k8s.io", "v1.x", `{"spec":{"service":{"namespace":"a","name":"s"}}}`, []string{
+			"apiservices.apiregistration.k8s.io v1.x -calls-> services a/s (missing)",
+		}},
+		{"policy binding", "validatingadmissionpolicybindings.admissionregistration.k8s.io", "b", `{"spec":{"policyName":"p"}}`, []string{
+			"validatingadmissionpolicybindings.admissionregistration.k8s.io b -applies-> validatingadmissionpolicies.admissionregistration.k8s.io p (missing)",
+		}},
+		{"mutating policy binding", "mutatingadmissionpolicybindings.admissionregistration.k8s.io", "b", `{"spec":{"policyName":"p"}}`, []string{
+			"mutatingadmissionpolicybindings.admissionregistration.k8s.io b -applies-> mutatingadmissionpolicies.admissionregistration.k8s.io p (missing)",
+		}},
+		{"flow schema", "flowschemas.flowcontrol.apiserver.k8s.io", "f", `{"spec":{"priorityLevelConfiguration":{"name":"exempt"}}}`, []string{
+			"flowschemas.flowcontrol.apiserver.k8s.io f -class-> prioritylevelconfigurations.flowcontrol.apiserver.k8s.io exempt (missing)",
+		}},
+		{"vertical autoscaler", "verticalpodautoscalers.autoscaling.k8s.io", "a/v", `{"spec":{"targetRef":{"apiVersion":"apps/v1","kind":"StatefulSet","name":"s"}}}`, []string{
+			"verticalpodautoscalers.autoscaling.k8s.io a/v -scales-> statefulsets.apps a/s (missing)",
 		}},
 		{"slice", "endpointslices.discovery.k8s.io", "a/web-x", `{"metadata":{"labels":{"kubernetes.io/service-name":"web"}},"endpoints":[{"targetRef":{"kind":"Pod","namespace":"a","name":"p"}}]}`, []string{
 			"services a/web (missing) -slices-> endpointslices.discovery.k8s.io a/web-x",
@@ -85,8 +162,8 @@ func TestReferences(t *testing.T) {
 		{"account", "serviceaccounts", "a/s", `{"secrets":[{"name":"t"}],"imagePullSecrets":[{"name":"p"}]}`, []string{
 			"serviceaccounts a/s -holds-> secrets a/t (missing)", "serviceaccounts a/s -pulls-> secrets a/p (missing)",
 		}},
-		{"event", "events", "a/e", `{"involvedObject":{"apiVersion":"v1","kind":"Pod","namespace":"a","name":"p","uid":"u"}}`, []string{
-			"events a/e -about-> pods a/p (missing)",
+		{"event", "events", "a/e", `{"involvedObject":{"apiVersion":"v1","kind":"Pod","namespace":"a","name":"p","uid":"u"},"related":{"apiVersion":"v1","kind":"Node","name":"n"}}`, []string{
+			"events a/e -about-> pods a/p (missing)", "events a/e -about-> nodes n (missing)",
 		}},
 		{"malformed", "pods", "a/p", `{"metadata":{"ownerReferences":[{"kind":"ReplicaSet","name":"r"}]},"spec":{"nodeName":7,"serviceAccountName":"",
 			"imagePullSecrets":[{"name":7},{}],"volumes":"x","containers":[{"env":[{"valueFrom":{"secretKeyRef":{"name":["x"]}}}]}]}}`, nil},
@@ -228,6 +305,97 @@ func TestNotFound(t *testing.T) {
 	}
 }
 
+// TestPeers: whom a NetworkPolicy lets talk with its pods, from both ends, while
+// labels of pods and namespaces move.
+func TestPeers(t *testing.T) {
+	w := newWorld(t)
+	for name, team := range map[string]string{"shop": "shop", "front": "web", "ops": "ops"} {
+		w.put("namespaces", name, `{"metadata":{"labels":{"team":"`+team+`"}}}`)
+		w.put("pods", name+"/web", `{"metadata":{"labels":{"app":"web"}}}`)
+		w.put("pods", name+"/db", `{"metadata":{"labels":{"app":"db"}}}`)
+	}
+	w.put("networkpolicies.networking.k8s.io", "shop/db", `{"spec":{"podSelector":{"matchLabels":{"app":"db"}},
+		"ingress":[{"from":[{"podSelector":{"matchLabels":{"app":"web"}}},{"namespaceSelector":{"matchLabels":{"team":"ops"}}}]},
+			{"from":[{"namespaceSelector":{"matchExpressions":[{"key":"team","operator":"In","values":["web"]}]},"podSelector":{"matchLabels":{"app":"web"}}}]}],
+		"egress":[{"to":[{"ipBlock":{"cidr":"10.0.0.0/8"}},{"podSelector":{"matchLabels":{"app":"gone"}}},{"namespaceSelector":{"matchLabels":{"team":"nobody"}}},
+			{"podSelector":{"matchLabels":{"app":"gone"}},"namespaceSelector":{}},{"podSelector":{},"namespaceSelector":{}}]}]}}`)
+	const policy = "networkpolicies.networking.k8s.io shop/db "
+	from := []string{"allowsFrom"}
+	equal(t, "ingress", w.walk("networkpolicies.networking.k8s.io", "shop/db", func(q *Query) { q.Edges = from }).text(),
+		[]string{policy + "-allowsFrom-> pods shop/web", policy + "-allowsFrom-> namespaces ops", policy + "-allowsFrom-> pods front/web"})
+	equal(t, "egress and its own", w.walk("networkpolicies.networking.k8s.io", "shop/db", func(q *Query) { q.Edges = []string{"allowsTo", "selects"} }).text(),
+		[]string{policy + "-selects-> pods shop/db", policy + "-allowsTo-> pods shop/web", policy + "-allowsTo-> pods shop/db", policy + "-allowsTo-> pods front/web",
+			policy + "-allowsTo-> pods front/db", policy + "-allowsTo-> pods ops/web", policy + "-allowsTo-> pods ops/db"})
+	around := func(resource, id string) []string {
+		return w.walk(resource, id, func(q *Query) { q.Edges = from }).text()
+	}
+	equal(t, "a pod of the same namespace", around("pods", "shop/web"), []string{policy + "-allowsFrom-> pods shop/web"})
+	equal(t, "a pod of another", around("pods", "front/web"), []string{policy + "-allowsFrom-> pods front/web"})
+	equal(t, "a pod of a namespace that is let in whole", around("pods", "ops/web"), nil)
+	equal(t, "that namespace", around("namespaces", "ops"), []string{policy + "-allowsFrom-> namespaces ops"})
+
+	dangling := func() []string {
+		a, err := w.graph.Dangling(t.Context(), DanglingQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, d := range a.Items {
+			all = append(all, d.Edge+" "+d.Selector+" in "+d.NamespaceSelector)
+		}
+		return all
+	}
+	equal(t, "what selects nothing", dangling(), []string{"allowsTo app=gone in ", "allowsTo  in team=nobody", "allowsTo app=gone in "})
+
+	w.put("namespaces", "front", `{"metadata":{"labels":{"team":"nobody"}}}`)
+	equal(t, "a pod of a namespace that is let in no more", around("pods", "front/web"), nil)
+	w.put("pods", "ops/late", `{"metadata":{"labels":{"app":"gone"}}}`)
+	equal(t, "what selects nothing now", dangling(), []string{"allowsTo app=gone in ", "allowsFrom app=web in team in (web)"})
+	w.delete("networkpolicies.networking.k8s.io", "shop/db")
+	equal(t, "without the policy", around("pods", "shop/web"), nil)
+	w.resource("namespaces").state = cache.Forbidden
+	w.put("networkpolicies.networking.k8s.io", "shop/db", `{"spec":{"podSelector":{},"ingress":[{"from":[{"namespaceSelector":{"matchLabels":{"team":"x"}}}]}]}}`)
+	equal(t, "while namespaces cannot be read", dangling(), nil)
+}
+
+// TestPeersOfMany: pods that every policy lets its own talk to are not walked
+// through to all of them.
+func TestPeersOfMany(t *testing.T) {
+	w := newWorld(t)
+	w.put("namespaces", "kube-system", `{"metadata":{"labels":{"name":"kube-system"}}}`)
+	w.put("nodes", "n", "")
+	w.put("pods", "kube-system/dns", `{"metadata":{"labels":{"app":"dns"}},"spec":{"nodeName":"n"}}`)
+	for i := range crowd + 1 {
+		w.put("networkpolicies.networking.k8s.io", fmt.Sprintf("n%d/dns", i), `{"spec":{"podSelector":{"matchLabels":{"app":"x"}},
+			"egress":[{"to":[{"namespaceSelector":{"matchLabels":{"name":"kube-system"}},"podSelector":{"matchLabels":{"app":"dns"}}}]}]}}`)
+	}
+	two := func(q *Query) { q.Depth, q.Edges = 2, []string{"allowsTo"} }
+	a := w.walk("networkpolicies.networking.k8s.io", "n7/dns", two)
+	equal(t, "around one of many", a.text(), []string{"networkpolicies.networking.k8s.io n7/dns -allowsTo-> pods kube-system/dns"})
+	if !a.Nodes[1].Hub {
+		t.Error("the pod is not called a hub")
+	}
+	if a := w.walk("pods", "kube-system/dns", two); len(a.Edges) != crowd+1 {
+		t.Errorf("%d edges around the pod that is asked for, want %d", len(a.Edges), crowd+1)
+	}
+}
+
+// TestVolumesByUID: a volume whose claim is gone is not that of another claim of
+// the same name.
+func TestVolumesByUID(t *testing.T) {
+	w := newWorld(t)
+	w.put("persistentvolumeclaims", "a/c", `{"metadata":{"uid":"new"},"spec":{"volumeName":"v2"}}`)
+	w.put("persistentvolumes", "v1", `{"spec":{"claimRef":{"namespace":"a","name":"c","uid":"old"}}}`)
+	w.put("persistentvolumes", "v2", `{"spec":{"claimRef":{"namespace":"a","name":"c","uid":"new"}}}`)
+	bound := "persistentvolumeclaims a/c -binds-> persistentvolumes v2"
+	equal(t, "the claim", w.walk("persistentvolumeclaims", "a/c").text(), []string{bound, bound}) // each names the other
+	equal(t, "the volume left behind", w.walk("persistentvolumes", "v1").text(), []string{"persistentvolumeclaims a/c (missing) -binds-> persistentvolumes v1"})
+	a, err := w.graph.Dangling(t.Context(), DanglingQuery{Kinds: []schema.GroupResource{{Resource: "persistentvolumes"}}})
+	if err != nil || len(a.Items) != 1 || a.Items[0].From.Key.Name != "v1" {
+		t.Errorf("dangling = %+v, %v, want the volume left behind", a.Items, err)
+	}
+}
+
 // TestOwnersByUID: an object of the same name is not the owner.
 func TestOwnersByUID(t *testing.T) {
 	w := newWorld(t)
@@ -326,6 +494,50 @@ func TestDeclared(t *testing.T) {
 		if _, err := New(nil, Options{Declared: []Rule{bad}}); err == nil {
 			t.Errorf("New(%+v) does not fail", bad)
 		}
+	}
+}
+
+// TestDeclareWhileAsked: every answer is whole, by the references of before or of
+// after.
+func TestDeclareWhileAsked(t *testing.T) {
+	w := shop(t)
+	w.put("widgets.example.com", "shop/w", `{"spec":{"color":"web"}}`)
+	paints := []Rule{{Edge: "paints", From: "widgets.example.com", Path: "spec.color", To: "configmaps"}}
+	var asking sync.WaitGroup
+	done := make(chan struct{})
+	for range 4 {
+		asking.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				a, err := w.graph.Walk(t.Context(), query("configmaps", "shop/web"))
+				if err != nil || len(a.Edges) != 3 && len(a.Edges) != 4 {
+					t.Errorf("Walk() = %v, %v", a.text(), err)
+					return
+				}
+			}
+		})
+	}
+	for i := range 50 {
+		rules := paints
+		if i%2 == 1 {
+			rules = nil
+		}
+		if err := w.graph.Declare(rules); err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Contains(w.graph.Edges(), "paints"); got != (i%2 == 0) {
+			t.Errorf("Edges() has paints: %v", got)
+		}
+	}
+	close(done)
+	asking.Wait()
+	w.graph.Close()
+	if s := w.resource("pods").store.Stats().Subscribers; s != 0 {
+		t.Errorf("%d subscribers after Close", s)
 	}
 }
 

@@ -47,6 +47,18 @@ var usual = []string{
 	"- clusterroles.rbac.authorization.k8s.io v1 ClusterRole", "N rolebindings.rbac.authorization.k8s.io v1 RoleBinding",
 	"- validatingwebhookconfigurations.admissionregistration.k8s.io v1 ValidatingWebhookConfiguration",
 	"- customresourcedefinitions.apiextensions.k8s.io v1 CustomResourceDefinition", "N widgets.example.com v1 Widget",
+	"N statefulsets.apps v1 StatefulSet", "N replicationcontrollers v1 ReplicationController", "- priorityclasses.scheduling.k8s.io v1 PriorityClass",
+	"- runtimeclasses.node.k8s.io v1 RuntimeClass", "- csidrivers.storage.k8s.io v1 CSIDriver", "- csinodes.storage.k8s.io v1 CSINode",
+	"- volumeattributesclasses.storage.k8s.io v1 VolumeAttributesClass", "N resourceclaims.resource.k8s.io v1 ResourceClaim",
+	"N resourceclaimtemplates.resource.k8s.io v1 ResourceClaimTemplate", "- deviceclasses.resource.k8s.io v1 DeviceClass",
+	"- volumeattachments.storage.k8s.io v1 VolumeAttachment", "N volumesnapshots.snapshot.storage.k8s.io v1 VolumeSnapshot",
+	"- volumesnapshotcontents.snapshot.storage.k8s.io v1 VolumeSnapshotContent", "- volumesnapshotclasses.snapshot.storage.k8s.io v1 VolumeSnapshotClass",
+	"- mutatingadmissionpolicies.admissionregistration.k8s.io v1 MutatingAdmissionPolicy",
+	"- mutatingadmissionpolicybindings.admissionregistration.k8s.io v1 MutatingAdmissionPolicyBinding",
+	"- validatingadmissionpolicies.admissionregistration.k8s.io v1 ValidatingAdmissionPolicy",
+	"- validatingadmissionpolicybindings.admissionregistration.k8s.io v1 ValidatingAdmissionPolicyBinding",
+	"- flowschemas.flowcontrol.apiserver.k8s.io v1 FlowSchema", "- prioritylevelconfigurations.flowcontrol.apiserver.k8s.io v1 PriorityLevelConfiguration",
+	"- apiservices.apiregistration.k8s.io v1 APIService", "N verticalpodautoscalers.autoscaling.k8s.io v1 VerticalPodAutoscaler",
 	"N httproutes.gateway.networking.k8s.io v1 HTTPRoute", "N gateways.gateway.networking.k8s.io v1 Gateway", "N events v1 Event",
 }
 

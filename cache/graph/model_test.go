@@ -29,7 +29,9 @@ var named = []struct{ from, path, edge, to string }{
 	{"serviceaccounts", "imagePullSecrets.*.name", "pulls", "secrets"},
 }
 
-var clusterScoped = []string{"nodes", "persistentvolumes"}
+var clusterScoped = []string{"nodes", "persistentvolumes", "namespaces"}
+
+const policies = "networkpolicies.networking.k8s.io"
 
 // at lists the values at a path; * is every element.
 func at(v any, path string) []any {
@@ -88,8 +90,69 @@ func (m model) edges() []string {
 			out = append(out, "services "+id+" -selects-> pods "+pod)
 		}
 	}
+	for id := range m[policies] {
+		for _, peer := range m.peers(id) {
+			for _, target := range peer.found {
+				out = append(out, policies+" "+id+" -"+peer.edge+"-> "+target)
+			}
+		}
+	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// peer is what one selector of a NetworkPolicy selects.
+type peer struct {
+	edge  string
+	found []string
+	any   bool // it would take anything
+}
+
+// peers of a policy, its own pods first.
+func (m model) peers(id string) []peer {
+	own, _, _ := strings.Cut(id, "/")
+	policy := map[string]any(m[policies][id])
+	all := []peer{m.peer("selects", own, map[string]any{"podSelector": at(policy, "spec.podSelector")[0]})}
+	for edge, path := range map[string]string{"allowsFrom": "spec.ingress.*.from.*", "allowsTo": "spec.egress.*.to.*"} {
+		for _, p := range at(policy, path) {
+			all = append(all, m.peer(edge, own, p.(map[string]any)))
+		}
+	}
+	return all
+}
+
+func (m model) peer(edge, own string, p map[string]any) peer {
+	out := peer{edge: edge, any: true}
+	pods, ofPods := p["podSelector"]
+	spaces, ofSpaces := p["namespaceSelector"]
+	has := func(o object, selector any) bool {
+		labels, _ := o["metadata"].(map[string]any)["labels"].(map[string]any)
+		for _, wanted := range at(selector, "matchLabels") {
+			for k, v := range wanted.(map[string]any) {
+				out.any = false
+				if labels[k] != v {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	has(object{"metadata": map[string]any{}}, pods)
+	has(object{"metadata": map[string]any{}}, spaces)
+	in := map[string]bool{own: !ofSpaces}
+	for name, o := range m["namespaces"] {
+		if ofSpaces && has(o, spaces) {
+			if in[name] = true; !ofPods {
+				out.found = append(out.found, "namespaces "+name)
+			}
+		}
+	}
+	for id, o := range m["pods"] {
+		if namespace, _, _ := strings.Cut(id, "/"); ofPods && in[namespace] && has(o, pods) {
+			out.found = append(out.found, "pods "+id)
+		}
+	}
+	return out
 }
 
 func (m model) owner(id string, ref map[string]any) string {
@@ -135,6 +198,13 @@ func (m model) dangling() (out []string) {
 			out = append(out, "services "+id+" selects nothing")
 		}
 	}
+	for id := range m[policies] {
+		for _, p := range m.peers(id) {
+			if len(p.found) == 0 && !p.any {
+				out = append(out, policies+" "+id+" selects nothing")
+			}
+		}
+	}
 	return out
 }
 
@@ -144,6 +214,16 @@ type random struct{ *rand.Rand }
 func (r random) pick(options ...string) string { return options[r.IntN(len(options))] }
 func (r random) name() string                  { return r.pick("a", "b", "c", "d") }
 func (r random) id() string                    { return r.pick("x", "y") + "/" + r.name() }
+
+// labels is a LabelSelector, now and then an empty one.
+func (r random) labels(key string) string {
+	return r.pick(`{}`, fmt.Sprintf(`{"matchLabels":{%q:%q}}`, key, r.name()), fmt.Sprintf(`{"matchLabels":{%q:%q}}`, key, r.name()))
+}
+
+func (r random) peer() string {
+	return r.pick(`{"ipBlock":{"cidr":"10.0.0.0/8"}}`, `{"podSelector":`+r.labels("app")+`}`, `{"namespaceSelector":`+r.labels("team")+`}`,
+		`{"podSelector":`+r.labels("app")+`,"namespaceSelector":`+r.labels("team")+`}`)
+}
 
 func (r random) object(resource string) (id string, o object) {
 	text := map[string]string{
@@ -156,6 +236,9 @@ func (r random) object(resource string) (id string, o object) {
 		"ingresses.networking.k8s.io": fmt.Sprintf(`{"spec":{"rules":[{"http":{"paths":[{"backend":{"service":{"name":%q}}},{"backend":{"service":{"name":%q}}}]}}]}}`, r.name(), r.name()),
 		"persistentvolumeclaims":      fmt.Sprintf(`{"spec":{"volumeName":%q}}`, r.name()),
 		"serviceaccounts":             fmt.Sprintf(`{"imagePullSecrets":[{"name":%q}]}`, r.name()),
+		"namespaces":                  fmt.Sprintf(`{"metadata":{"labels":{"team":%q}}}`, r.name()),
+		policies: fmt.Sprintf(`{"spec":{"podSelector":%s,"ingress":[{"from":[%s,%s]},{"from":[%s]}],"egress":[{"to":[%s]}]}}`,
+			r.labels("app"), r.peer(), r.peer(), r.peer(), r.peer()),
 	}[resource]
 	o = object{}
 	if text != "" {
@@ -167,6 +250,9 @@ func (r random) object(resource string) (id string, o object) {
 	if slices.Contains(clusterScoped, resource) {
 		id = r.name()
 	}
+	if resource == "namespaces" {
+		id = r.pick("x", "y")
+	}
 	if resource == "replicasets.apps" {
 		// Of the owners that pods name, in the one namespace the name is found.
 		name := r.name()
@@ -177,7 +263,7 @@ func (r random) object(resource string) (id string, o object) {
 }
 
 var modelled = []string{"pods", "pods", "pods", "replicasets.apps", "services", "ingresses.networking.k8s.io", "persistentvolumeclaims",
-	"serviceaccounts", "configmaps", "secrets", "nodes", "persistentvolumes"}
+	"serviceaccounts", "configmaps", "secrets", "nodes", "persistentvolumes", "namespaces", policies}
 
 // TestModel: after any events the Graph that followed them equals one made anew,
 // and both equal the model.
@@ -280,6 +366,7 @@ func (w *world) allEdges(m model) []string {
 			all = append(all, w.walk(resource, id).text()...)
 		}
 	}
+	all = slices.DeleteFunc(all, func(edge string) bool { return strings.Contains(edge, "-contains->") })
 	slices.Sort(all)
 	return slices.Compact(all)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerd/informerd/cache"
@@ -19,7 +18,7 @@ type reference struct {
 	to       schema.GroupResource
 	kind     schema.GroupKind
 	key      cache.Key // its namespace is the holder's unless the reference says
-	uid      string    // of owners
+	uid      string    // of owners, and where the rule says
 	optional bool      // the holder can do without
 }
 
@@ -29,8 +28,8 @@ type links struct {
 	uid        string
 	stamp      uint64 // of the version they were read from
 	references []reference
-	selector   labels.Selector // nil: none
-	unread     bool            // it could not be read
+	selections []selection
+	unread     bool // it could not be read
 }
 
 // fragment is the JSON of any reference: the fields of Kubernetes' many types
@@ -52,7 +51,7 @@ type fragment struct {
 func (r *reader) read(o *cache.Object) *links {
 	l := &links{key: o.Key(), uid: o.UID(), stamp: follow.Stamp(o)}
 	if err := r.fill(l, o); err != nil {
-		l.references, l.selector, l.unread = nil, nil, true
+		l.references, l.selections, l.unread = nil, nil, true
 	}
 	return l
 }
@@ -91,10 +90,10 @@ func (r *reader) slices() bool {
 }
 
 func (r *reader) add(l *links, v rawjson.Value) {
-	switch {
-	case v.Path == r.selectorAt:
-		if v.Kind == rawjson.Object {
-			l.selector = r.selector.parse(v.Text)
+	switch rule := r.selectors[v.Path]; {
+	case rule != nil:
+		if s, ok := rule.read(v); ok {
+			l.selections = append(l.selections, s)
 		}
 	case v.Path < len(r.rules):
 		if ref, ok := r.rules[v.Path].read(v, l.key.Namespace); ok {
@@ -126,6 +125,9 @@ func (c *compiled) readFragment(ref reference, f fragment) (reference, bool) {
 	ref.key.Name = cmp.Or(f.Name, f.SecretName, f.ClaimName)
 	ref.key.Namespace = cmp.Or(f.Namespace, ref.key.Namespace)
 	ref.optional = f.Optional
+	if c.byUID {
+		ref.uid = f.UID
+	}
 	if ref.key.Name == "" || c.only != "" && f.Kind != c.only {
 		return ref, false
 	}
@@ -133,11 +135,8 @@ func (c *compiled) readFragment(ref reference, f fragment) (reference, bool) {
 		return ref, true
 	}
 	ref.kind = f.groupKind(c.kind)
-	if c == ownerRule {
-		ref.uid = f.UID
-		if f.UID == "" {
-			return ref, false
-		}
+	if c == ownerRule && ref.uid == "" {
+		return ref, false
 	}
 	return ref, ref.kind.Kind != ""
 }

@@ -31,11 +31,12 @@ type Rule struct {
 	only  string           // the kind that counts, of references that say
 	flip  bool             // the edge leads from what is named to the holder
 	loose bool             // it is no fault when what is named is gone
+	byUID bool             // another object of that name is not meant
 }
 
 // ownerRule and the other rules below are not read at paths of their own.
 var (
-	ownerRule     = &compiled{id: 0, Rule: Rule{Edge: "owns", Path: "metadata.ownerReferences[*]", flip: true}, why: "metadata.ownerReferences[*]"}
+	ownerRule     = &compiled{id: 0, Rule: Rule{Edge: "owns", Path: "metadata.ownerReferences[*]", flip: true, byUID: true}, why: "metadata.ownerReferences[*]"}
 	sliceRule     = &compiled{id: 1, Rule: Rule{Edge: "slices", flip: true}, why: "metadata.labels['" + serviceNameLabel + "']"}
 	definesRule   = &compiled{id: 2, Rule: Rule{Edge: "defines"}, why: "spec.group and spec.names"}
 	namespaceRule = &compiled{id: 3, Rule: Rule{Edge: "contains"}, why: "metadata.namespace"}
@@ -94,8 +95,8 @@ type reader struct {
 	// namespaces maps the position of a path after those of the rules to the
 	// rule whose NamespacePath it is.
 	namespaces map[int]*compiled
-	selector   *selectorRule
-	selectorAt int
+	// selectors are those at the positions of their paths, after these.
+	selectors map[int]*selectorRule
 }
 
 // readers are those of the resources that have rules or selectors. That of ""
@@ -130,7 +131,7 @@ func (r readers) of(resource schema.GroupResource) *reader {
 
 // newReader makes a reader for the rules from resource.
 func newReader(resource schema.GroupResource, rules []*compiled) (*reader, error) {
-	r := &reader{rules: append([]*compiled{ownerRule}, rules...), namespaces: map[int]*compiled{}, selectorAt: -1}
+	r := &reader{rules: append([]*compiled{ownerRule}, rules...), namespaces: map[int]*compiled{}, selectors: map[int]*selectorRule{}}
 	var paths []rawjson.Path
 	for _, rule := range r.rules {
 		paths = append(paths, mustPath(rule.Path))
@@ -141,9 +142,9 @@ func newReader(resource schema.GroupResource, rules []*compiled) (*reader, error
 			paths = append(paths, mustPath(rule.NamespacePath))
 		}
 	}
-	if s, ok := selectorRules[resource]; ok {
-		r.selector, r.selectorAt = s, len(paths)
-		paths = append(paths, mustPath(s.path))
+	for _, s := range selectorRules[resource] {
+		r.selectors[len(paths)] = s
+		paths = append(paths, mustPath(s.Path))
 	}
 	var err error
 	r.extractor, err = rawjson.CompileExtractor(paths)
@@ -151,7 +152,7 @@ func newReader(resource schema.GroupResource, rules []*compiled) (*reader, error
 }
 
 // plain reports whether only owners are read.
-func (r *reader) plain() bool { return len(r.rules) == 1 && r.selector == nil }
+func (r *reader) plain() bool { return len(r.rules) == 1 && len(r.selectors) == 0 }
 
 func mustPath(s string) rawjson.Path {
 	p, err := rawjson.ParsePath(s)
@@ -177,7 +178,7 @@ func compileRules(declared []Rule) ([]*compiled, error) {
 
 // edgeNames lists the kinds of edges of rules, sorted.
 func edgeNames(rules []*compiled) []string {
-	names := []string{selects}
+	names := []string{selects, allowsFrom, allowsTo}
 	for _, r := range rules {
 		names = append(names, r.Edge)
 	}

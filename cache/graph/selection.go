@@ -8,57 +8,135 @@ import (
 	"github.com/informerd/informerd/cache"
 )
 
-var pods = schema.GroupResource{Resource: "pods"}
+var (
+	podResource       = schema.GroupResource{Resource: "pods"}
+	namespaceResource = schema.GroupResource{Resource: "namespaces"}
+)
 
-// podKind is the kind of pods, if they can be read.
-func (s *state) podKind() (kindID, bool) {
-	k, ok := s.byResource[pods]
+// readable is the kind of a resource, if it can be read.
+func (s *state) readable(r schema.GroupResource) (kindID, bool) {
+	k, ok := s.byResource[r]
 	return k, ok && s.all[k].store != nil
 }
 
-// selected returns the pods that a node with a selector selects now.
-func (s *state) selected(ctx context.Context, k kindID, id nodeID) ([]*cache.Object, error) {
-	found, err := s.all[k].store.Select(ctx, cache.Query{
-		Terms:  []cache.Term{{Index: cache.NamespaceIndex, Value: s.nodes[id].key.Namespace}},
-		Labels: s.selectors[id],
-	})
-	if err != nil {
-		return nil, err
+// selected returns what a selection of the object id selects now. It reports
+// false where that cannot be known: pods or namespaces cannot be read.
+func (s *state) selected(ctx context.Context, id nodeID, sel *selection) (kindID, []*cache.Object, bool, error) {
+	if sel.namespaces == nil {
+		own := cache.Query{Terms: []cache.Term{{Index: cache.NamespaceIndex, Value: s.nodes[id].key.Namespace}}, Labels: sel.pods}
+		return s.query(ctx, podResource, own)
 	}
-	return found.Objects, nil
+	k, found, ok, err := s.query(ctx, namespaceResource, cache.Query{Labels: sel.namespaces})
+	if !ok || err != nil || sel.pods == nil || len(found) == 0 {
+		return k, found, ok, err
+	}
+	across := cache.Query{Labels: sel.pods}
+	for _, namespace := range found {
+		across.Namespaces = append(across.Namespaces, namespace.Name())
+	}
+	return s.query(ctx, podResource, across)
 }
 
-// selectionRule is the rule of a node with a selector.
-func (s *state) selectionRule(id nodeID) *compiled { return s.kindOf(id).reader.selector.compiled }
+func (s *state) query(ctx context.Context, r schema.GroupResource, q cache.Query) (kindID, []*cache.Object, bool, error) {
+	k, ok := s.readable(r)
+	if !ok {
+		return k, nil, false, nil
+	}
+	found, err := s.all[k].store.Select(ctx, q)
+	if err != nil {
+		return k, nil, true, err
+	}
+	return k, found.Objects, true, nil
+}
 
-// selections visits the pods that a node selects, and of a pod what selects it.
+// selections visits what a node selects, and of a pod or namespace what selects
+// it.
 func (w *walk) selections(id nodeID, add func(hop)) error {
-	k, ok := w.podKind()
-	switch n := &w.nodes[id]; {
-	case !ok:
-	case w.state.selectors[id] != nil:
-		found, err := w.selected(w.ctx, k, id)
+	all := w.state.selections[id]
+	for i := range all {
+		k, found, _, err := w.selected(w.ctx, id, &all[i])
 		if err != nil {
 			return err
 		}
-		w.each(k, found, func(pod nodeID) { add(hop{pod, w.selectionRule(id), true}) })
-	case n.kind == k && n.present:
-		w.selecting(k, id, add)
+		w.each(k, found, func(other nodeID) { add(hop{other, all[i].rule, true}) })
+	}
+	if n := &w.nodes[id]; n.present {
+		switch w.kindOf(id).status.Spec.GVR.GroupResource() {
+		case podResource:
+			w.selecting(id, add)
+			w.allowing(id, n.key.Namespace, add)
+		case namespaceResource:
+			w.allowing(id, n.key.Name, add)
+		}
 	}
 	return nil
 }
 
-// selecting visits what selects a pod: selectors only reach into their own
-// namespace, so there are not many to try.
-func (w *walk) selecting(k kindID, id nodeID, add func(hop)) {
-	key := w.nodes[id].key
-	pod, ok := w.all[k].store.Get(key)
+// selecting visits what selects a pod from its own namespace: there are not many
+// to try.
+func (w *walk) selecting(id nodeID, add func(hop)) {
+	n := &w.nodes[id]
+	pod, ok := w.all[n.kind].store.Get(n.key)
 	if !ok {
 		return
 	}
-	for _, selector := range w.state.selecting[key.Namespace] {
-		if w.state.selectors[selector].Matches(pod.Labels()) {
-			add(hop{selector, w.selectionRule(selector), false})
+	for _, holder := range w.state.selecting[n.key.Namespace] {
+		for _, s := range w.state.selections[holder] {
+			if s.namespaces == nil && s.pods.Matches(pod.Labels()) {
+				add(hop{holder, s.rule, false})
+			}
 		}
 	}
+}
+
+// reach is a selection that reaches into a namespace.
+type reach struct {
+	holder nodeID
+	*selection
+}
+
+// allowing visits what selects a namespace, or a pod of it, from any namespace.
+// What more than a crowd selects, such as the pods of the cluster's DNS, is not
+// walked through to them.
+func (w *walk) allowing(id nodeID, namespace string, add func(hop)) {
+	n := &w.nodes[id]
+	object, ok := w.all[n.kind].store.Get(n.key)
+	if !ok {
+		return
+	}
+	var hops []hop
+	for _, r := range w.reaching(namespace) {
+		if r.pods == nil && n.key.Namespace == "" || r.pods != nil && n.key.Namespace != "" && r.pods.Matches(object.Labels()) {
+			hops = append(hops, hop{r.holder, r.rule, false})
+		}
+	}
+	if len(hops) > crowd && !w.through(id) {
+		w.crowds[id] = true
+		return
+	}
+	for _, h := range hops {
+		add(h)
+	}
+}
+
+// reaching lists the selections that reach into a namespace from others, once
+// for each walk.
+func (w *walk) reaching(namespace string) []reach {
+	if known, ok := w.reaches[namespace]; ok {
+		return known
+	}
+	all := []reach{}
+	if k, ok := w.readable(namespaceResource); ok && len(w.across) > 0 {
+		if object, ok := w.all[k].store.Get(cache.Key{Name: namespace}); ok {
+			for holder := range w.across {
+				for i, s := range w.state.selections[holder] {
+					if s.namespaces != nil && s.namespaces.Matches(object.Labels()) {
+						all = append(all, reach{holder, &w.state.selections[holder][i]})
+					}
+				}
+			}
+		}
+	}
+	w.reaches[namespace] = all
+	return all
 }

@@ -3,8 +3,6 @@ package graph
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/informerd/informerd/cache"
 )
 
@@ -46,18 +44,21 @@ type state struct {
 	nodes   []node
 	free    []nodeID
 	aliases map[alias]nodeID
-	// selectors of the nodes that have one, and those nodes by namespace.
-	selectors map[nodeID]labels.Selector
-	selecting map[string][]nodeID
-	edges     int
+	// selections of the nodes that have any, those nodes by namespace, and those
+	// among them that select in other namespaces.
+	selections map[nodeID][]selection
+	selecting  map[string][]nodeID
+	across     map[nodeID]struct{}
+	edges      int
 }
 
 func newState() *state {
 	return &state{
-		kinds:     newKinds(),
-		aliases:   map[alias]nodeID{},
-		selectors: map[nodeID]labels.Selector{},
-		selecting: map[string][]nodeID{},
+		kinds:      newKinds(),
+		aliases:    map[alias]nodeID{},
+		selections: map[nodeID][]selection{},
+		selecting:  map[string][]nodeID{},
+		across:     map[nodeID]struct{}{},
 	}
 }
 
@@ -118,7 +119,7 @@ func (s *state) put(k kindID, l *links) {
 	if n.uid != l.uid {
 		n.uid = l.uid
 	}
-	s.setSelector(id, l.selector)
+	s.setSelections(id, l.selections)
 	s.setReferences(id, s.resolve(l))
 }
 
@@ -193,29 +194,33 @@ func (s *state) remove(k kindID, key cache.Key) {
 	if !ok || !s.nodes[id].present {
 		return
 	}
-	s.setSelector(id, nil)
+	s.setSelections(id, nil)
 	s.setReferences(id, nil)
 	n := &s.nodes[id]
 	n.present, n.uid, n.stamp = false, "", 0
 	s.collect(id)
 }
 
-func (s *state) setSelector(id nodeID, selector labels.Selector) {
-	_, had := s.selectors[id]
+func (s *state) setSelections(id nodeID, now []selection) {
 	namespace := s.nodes[id].key.Namespace
-	switch {
-	case selector == nil && !had:
-	case selector == nil:
-		delete(s.selectors, id)
+	switch _, had := s.selections[id]; {
+	case len(now) == 0 && !had:
+		return
+	case len(now) == 0:
+		delete(s.selections, id)
 		rest := slices.DeleteFunc(s.selecting[namespace], func(o nodeID) bool { return o == id })
 		if s.selecting[namespace] = rest; len(rest) == 0 {
 			delete(s.selecting, namespace)
 		}
-	case !had:
-		s.selectors[id] = selector
-		s.selecting[namespace] = append(s.selecting[namespace], id)
 	default:
-		s.selectors[id] = selector
+		s.selections[id] = now
+		if !had {
+			s.selecting[namespace] = append(s.selecting[namespace], id)
+		}
+	}
+	delete(s.across, id)
+	if slices.ContainsFunc(now, func(sel selection) bool { return sel.namespaces != nil }) {
+		s.across[id] = struct{}{}
 	}
 }
 

@@ -51,6 +51,8 @@ type walk struct {
 	order     []nodeID
 	edges     []walked
 	seen      map[walked]bool
+	reaches   map[string][]reach // by namespace, as far as it was asked
+	crowds    map[nodeID]bool    // what a crowd selects
 	truncated bool
 }
 
@@ -112,6 +114,9 @@ const crowd = 100
 // crowded reports whether so many name a node that they have nothing in common
 // but that. It is not walked through to them, only to what it needs itself.
 func (w *walk) crowded(id nodeID) bool {
+	if w.crowds[id] {
+		return true
+	}
 	by := w.nodes[id].by
 	if len(by) <= crowd || w.through(id) {
 		return false
@@ -230,7 +235,7 @@ func (w *walk) definitions(id nodeID, add func(hop)) {
 // contents visits the objects of a namespace, and of an object its namespace.
 func (w *walk) contents(id nodeID, add func(hop)) error {
 	n := &w.nodes[id]
-	namespaces, ok := w.byResource[schema.GroupResource{Resource: "namespaces"}]
+	namespaces, ok := w.byResource[namespaceResource]
 	if !ok {
 		return nil
 	}

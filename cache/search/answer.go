@@ -11,6 +11,8 @@ import (
 // Query asks for objects.
 type Query struct {
 	Terms []Term // all must hold
+	// Within selects the objects searched; nil is all.
+	Within *cache.Query
 	// Limit is how many of the best are wanted; DefaultLimit if not positive.
 	Limit int
 	// Highlights: say where in each object the words are.
@@ -51,6 +53,8 @@ type Answer struct {
 	Kinds, Namespaces []Facet
 	// Unanswered are resources that cannot be read; nothing of them is found.
 	Unanswered []cache.Status
+	// Faults are of the Filter of Within, among objects of the kinds found.
+	Faults cache.Faults
 }
 
 func (m *match) answer(q *Query) *Answer {

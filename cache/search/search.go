@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,8 +20,13 @@ type Options struct {
 // goroutine, and does nothing until it is asked: the first question reads all
 // objects, every later one what changed since.
 type Search struct {
-	readers readers
 	updater *follow.Updater[*content]
+
+	// asking is held for reading by a question from its update to its answer, so
+	// that both are of the same paths; taken before all other locks. It guards
+	// readers.
+	asking  sync.RWMutex
+	readers readers
 
 	mu sync.RWMutex // guards all below
 	*state
@@ -50,20 +54,41 @@ func (r readers) of(resource schema.GroupResource) *reader {
 // New makes a Search over resources, which is called with every question and
 // lists the resources of one cluster. It fails for a path that cannot be read.
 func New(resources func() []follow.Resource, opts Options) (*Search, error) {
-	texts := maps.Clone(opts.Texts)
-	if texts == nil {
-		texts = map[string][]string{}
+	readers, err := newReaders(opts.Texts)
+	if err != nil {
+		return nil, err
 	}
-	texts[""] = nil
-	s := &Search{state: newState(), readers: readers{}}
+	s := &Search{state: newState(), readers: readers}
+	s.updater = follow.NewUpdater(resources, sink{s})
+	return s, nil
+}
+
+func newReaders(texts map[string][]string) (readers, error) {
+	plain, err := newReader(nil)
+	if err != nil {
+		return nil, err
+	}
+	all := readers{{}: plain}
 	for resource, paths := range texts {
-		var err error
-		if s.readers[schema.ParseGroupResource(resource)], err = newReader(paths); err != nil {
+		if all[schema.ParseGroupResource(resource)], err = newReader(paths); err != nil {
 			return nil, err
 		}
 	}
-	s.updater = follow.NewUpdater(resources, sink{s})
-	return s, nil
+	return all, nil
+}
+
+// Declare replaces the further paths to look at. It waits for the questions being
+// answered; the next one reads all objects again. After an error nothing changed.
+func (s *Search) Declare(texts map[string][]string) error {
+	readers, err := newReaders(texts)
+	if err != nil {
+		return err
+	}
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	s.readers = readers
+	s.updater.Close()
+	return nil
 }
 
 // Stats returns the counts as of the last question.
@@ -74,11 +99,17 @@ func (s *Search) Stats() Stats {
 }
 
 // Close forgets everything. The Search remains usable and begins anew.
-func (s *Search) Close() { s.updater.Close() }
+func (s *Search) Close() {
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	s.updater.Close()
+}
 
 // Find answers a question. It returns an *cache.InvalidError for a kind that the
 // cluster does not have.
 func (s *Search) Find(ctx context.Context, q Query) (*Answer, error) {
+	s.asking.RLock()
+	defer s.asking.RUnlock()
 	if err := s.updater.Update(ctx); err != nil {
 		return nil, err
 	}
@@ -93,8 +124,12 @@ func (s *Search) Find(ctx context.Context, q Query) (*Answer, error) {
 			return nil, err
 		}
 	}
+	faults, err := m.within(ctx, q.Within)
+	if err != nil {
+		return nil, err
+	}
 	a := m.answer(&q)
-	a.Unanswered = s.unanswered()
+	a.Unanswered, a.Faults = s.unanswered(), faults
 	return a, nil
 }
 

@@ -72,8 +72,9 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	modes.Store(cfg.Kubernetes)
 	srv, err := server.New(server.Options{
 		Addr: cfg.Listen, TLS: cfg.TLS, Caches: server.FromFactory(factory), Upstream: ups.get,
-		Modes: func() kubeapi.Modes { return modes.Load().(kubeapi.Modes) },
-		Log:   log, Web: web.FS(), Version: buildVersion(),
+		Documents: documents(db),
+		Modes:     func() kubeapi.Modes { return modes.Load().(kubeapi.Modes) },
+		Log:       log, Web: web.FS(), Version: buildVersion(),
 		References: cfg.References, SearchTexts: cfg.Search.Texts,
 	})
 	if err != nil {
@@ -87,6 +88,9 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	reloads.apply = func(next *config.Config) {
 		level.Set(logLevel(next.Log))
 		modes.Store(next.Kubernetes)
+		if err := srv.Declare(next.References, next.Search.Texts); err != nil {
+			log.Error("references and texts stay as they were", "err", err)
+		}
 		for _, r := range replicas {
 			r.setRules(next.Resources)
 		}
@@ -128,6 +132,15 @@ func factoryOptions(cfg *config.Config, db *persist.DB, reason string, log *slog
 		options.Snapshots = db
 	}
 	return options
+}
+
+// documents is where the server keeps documents; a nil *persist.DB would not be
+// a nil kubeapi.Documents.
+func documents(db *persist.DB) kubeapi.Documents {
+	if db == nil {
+		return nil
+	}
+	return db
 }
 
 // openSnapshot opens the snapshot file. Whatever is wrong with it, informerd

@@ -117,8 +117,8 @@ of a large file is free.`,
 }
 
 func printSnapshotInfo(out io.Writer, info *persist.FileInfo) error {
-	fmt.Fprintf(out, "File:    %s\nFormat:  %d\nSize:    %s, %s free\n\n",
-		info.Path, info.Format, byteSize(info.FileBytes), byteSize(info.FreeBytes))
+	fmt.Fprintf(out, "File:       %s\nFormat:     %d\nSize:       %s, %s free\nDocuments:  %d\n\n",
+		info.Path, info.Format, byteSize(info.FileBytes), byteSize(info.FreeBytes), info.Documents)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CLUSTER\tRESOURCE\tVERSION\tOBJECTS\tBYTES\tDICTIONARIES\tRESOURCEVERSION\tSAVED AT")
 	for _, r := range info.Resources {

@@ -36,6 +36,9 @@ type Options struct {
 	// Upstream finds the API server of a cluster; nil, or a nil answer, is one
 	// that cannot be asked now.
 	Upstream func(cluster string) Upstream
+	// Documents keeps what API servers say about themselves beyond the process;
+	// nil forgets it.
+	Documents Documents
 	// Modes says how reads without a resourceVersion and requests for what is
 	// not watched are answered; it is asked for each request. Nil is the zero
 	// Modes.
@@ -58,7 +61,7 @@ type API struct {
 	Options
 	log       *slog.Logger
 	frames    frames
-	documents documents
+	documents library
 	rows      rows
 	asking    singleflight.Group // for tables
 }
@@ -79,6 +82,7 @@ func New(opts Options) *API {
 		a.Freshness = func(http.Header, cache.Status, string) {}
 	}
 	a.frames.init()
+	a.restoreDocuments()
 	return a
 }
 

@@ -50,7 +50,7 @@ func (a *API) reach(r *http.Request, t *target, version string) error {
 // asked.
 func (a *API) reachPresent(ctx context.Context, t *target) error {
 	const accept = typeJSON + ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-	doc, err := a.ask(ctx, documentKey{t.cluster, t.resourcePath("") + "?limit=1", accept}, nil)
+	doc, err := a.ask(ctx, cache.DocumentKey{Cluster: t.cluster, URI: t.resourcePath("") + "?limit=1", Accept: accept}, "")
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/informerd/informerd/cache"
@@ -28,6 +29,7 @@ type customColumn struct {
 type customPrinter struct {
 	columns []metav1.TableColumnDefinition
 	paths   []*jsonpath.JSONPath // of all columns but the first
+	warning string               // a Warning header; "": none
 }
 
 // customPrinter is nil where no definition is at hand: of a built-in resource,
@@ -48,37 +50,50 @@ func (a *API) customPrinter(spec cache.Spec) (*customPrinter, error) {
 	if err != nil {
 		return nil, err
 	}
-	columns, err := customColumns(raw, spec.GVR.Version)
-	if columns == nil || err != nil {
-		return nil, err
+	var definition struct {
+		Spec struct{ Versions []customVersion }
 	}
-	return newCustomPrinter(columns), nil
-}
-
-// customColumns are those of a version of a definition; nil if it does not have
-// that version.
-func customColumns(crd []byte, version string) ([]customColumn, error) {
-	var d struct {
-		Spec struct {
-			Versions []struct {
-				Name    string         `json:"name"`
-				Columns []customColumn `json:"additionalPrinterColumns"`
-			} `json:"versions"`
-		} `json:"spec"`
-	}
-	if err := json.Unmarshal(crd, &d); err != nil {
+	if err := json.Unmarshal(raw, &definition); err != nil {
 		return nil, fmt.Errorf("read printer columns: %w", err)
 	}
-	for _, v := range d.Spec.Versions {
-		switch {
-		case v.Name != version:
-		case len(v.Columns) > 0:
-			return v.Columns, nil
-		default:
-			return []customColumn{{Name: "Age", Type: "date", Description: described["creationTimestamp"], JSONPath: ".metadata.creationTimestamp"}}, nil
+	for _, v := range definition.Spec.Versions {
+		if v.Name != spec.GVR.Version {
+			continue
 		}
+		p := newCustomPrinter(v.columns())
+		p.warning, err = v.warning(spec)
+		return p, err
 	}
 	return nil, nil
+}
+
+// customVersion is what a definition says of one version.
+type customVersion struct {
+	Name                     string
+	AdditionalPrinterColumns []customColumn
+	Deprecated               bool
+	DeprecationWarning       string
+}
+
+// columns are those the API server takes if there are none.
+func (v customVersion) columns() []customColumn {
+	if len(v.AdditionalPrinterColumns) > 0 {
+		return v.AdditionalPrinterColumns
+	}
+	return []customColumn{{Name: "Age", Type: "date", Description: described["creationTimestamp"], JSONPath: ".metadata.creationTimestamp"}}
+}
+
+// warning is the header that requests for a deprecated version are answered
+// with.
+func (v customVersion) warning(spec cache.Spec) (string, error) {
+	if !v.Deprecated {
+		return "", nil
+	}
+	text := v.DeprecationWarning
+	if text == "" {
+		text = fmt.Sprintf("%s %s is deprecated", spec.GVR.GroupVersion(), spec.Kind)
+	}
+	return utilnet.NewWarningHeader(299, "-", text)
 }
 
 // described are the API server's descriptions of metadata.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -101,7 +102,7 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("the API server was asked %v", got)
 	}
 	w.upstream.set(nil)
-	w.documents.byKey[documentKey{"default", "/openapi/v3", ""}].fetched = w.documents.byKey[documentKey{"default", "/openapi/v3", ""}].fetched.Add(-2 * documentAge)
+	w.documents.confirm(cache.DocumentKey{Cluster: "default", URI: "/openapi/v3"}, time.Now().Add(-2*documentAge))
 	if rec := w.get("/openapi/v3", "If-None-Match", `"x"`); rec.Code != http.StatusNotModified {
 		t.Errorf("during an outage: %d %s", rec.Code, rec.Body)
 	}

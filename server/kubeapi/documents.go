@@ -2,118 +2,94 @@ package kubeapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiversion "k8s.io/apimachinery/pkg/version"
+
+	"github.com/informerd/informerd/cache"
 )
 
 const (
 	// documentAge is how long a document is given without asking again.
 	documentAge = 30 * time.Second
-	// maxDocument and maxDocuments bound what is kept.
-	maxDocument  = 32 << 20
-	maxDocuments = 256
+	// maxDocument bounds one document.
+	maxDocument = 32 << 20
 	// documentTimeout bounds the wait for one document.
 	documentTimeout = 15 * time.Second
 )
 
-// document is an answer of the API server about itself.
+// document is an answer of the API server.
 type document struct {
 	contentType, etag string
 	body              []byte
-	fetched           time.Time
+	// warnings are its Warning headers, for whoever asked.
+	warnings []string
 }
 
-// documents keeps what the API server said about itself, so that it is asked
-// seldom and not missed while it is away. The zero value is ready.
-type documents struct {
-	mu    sync.Mutex // guards byKey
-	byKey map[documentKey]*document
-}
-
-type documentKey struct{ cluster, uri, accept string }
-
-func (d *documents) get(key documentKey) *document {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.byKey[key]
-}
-
-func (d *documents) put(key documentKey, doc *document) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.byKey == nil {
-		d.byKey = map[documentKey]*document{}
-	}
-	d.byKey[key] = doc
-	for len(d.byKey) > maxDocuments {
-		var oldest documentKey
-		for k, v := range d.byKey {
-			if o := d.byKey[oldest]; o == nil || v.fetched.Before(o.fetched) {
-				oldest = k
-			}
-		}
-		delete(d.byKey, oldest)
-	}
-}
+// errNotModified: the document held is still what the API server says.
+var errNotModified = errors.New("not modified")
 
 // fetch returns a document as new as documentAge, or as new as there is while
 // the API server does not answer. An answer other than 200 is an error.
-func (a *API) fetch(ctx context.Context, key documentKey) (*document, error) {
-	held := a.documents.get(key)
-	if held != nil && time.Since(held.fetched) < documentAge {
-		return held, nil
+func (a *API) fetch(ctx context.Context, key cache.DocumentKey) (*document, error) {
+	held, ok := a.documents.get(key)
+	if ok && time.Since(held.Fetched) < documentAge {
+		return unpack(held)
 	}
-	doc, err := a.ask(ctx, key, held)
-	if err == nil {
-		a.documents.put(key, doc)
+	doc, err := a.ask(ctx, key, held.ETag)
+	switch {
+	case err == nil:
+		a.keep(key, doc)
 		return doc, nil
-	}
-	if held != nil && !isAnswer(err) {
-		return held, nil
+	case errors.Is(err, errNotModified):
+		a.documents.confirm(key, time.Now())
+		return unpack(held)
+	case ok && !isAnswer(err):
+		return unpack(held)
 	}
 	return nil, err
 }
 
-func (a *API) ask(ctx context.Context, key documentKey, held *document) (*document, error) {
-	up := a.Upstream(key.cluster)
+// ask asks for a document anew; etag, if not "", is that of the one held.
+func (a *API) ask(ctx context.Context, key cache.DocumentKey, etag string) (*document, error) {
+	up := a.Upstream(key.Cluster)
 	if up == nil {
-		return nil, errNoUpstream(key.cluster, nil)
+		return nil, errNoUpstream(key.Cluster, nil)
 	}
 	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
 	defer cancel()
-	header := http.Header{"Accept": {key.accept}}
-	if held != nil && held.etag != "" {
-		header.Set("If-None-Match", held.etag)
+	header := http.Header{"Accept": {key.Accept}}
+	if etag != "" {
+		header.Set("If-None-Match", etag)
 	}
-	resp, err := up.Get(ctx, key.uri, header)
+	resp, err := up.Get(ctx, key.URI, header)
 	if err != nil {
-		return nil, errNoUpstream(key.cluster, err)
+		return nil, errNoUpstream(key.Cluster, err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusNotModified && held != nil {
-		again := *held
-		again.fetched = time.Now()
-		return &again, nil
+	if resp.StatusCode == http.StatusNotModified && etag != "" {
+		return nil, errNotModified
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
 	switch {
 	case err != nil:
-		return nil, errNoUpstream(key.cluster, err)
+		return nil, errNoUpstream(key.Cluster, err)
 	case resp.StatusCode >= http.StatusInternalServerError:
-		return nil, errNoUpstream(key.cluster, fmt.Errorf("it answered %s", resp.Status))
+		return nil, errNoUpstream(key.Cluster, fmt.Errorf("it answered %s", resp.Status))
 	case resp.StatusCode != http.StatusOK:
-		return nil, answered(resp.StatusCode, key.uri)
+		return nil, answered(resp.StatusCode, key.URI)
 	case len(body) > maxDocument:
-		return nil, fmt.Errorf("read %s: larger than %d bytes", key.uri, maxDocument)
+		return nil, fmt.Errorf("read %s: larger than %d bytes", key.URI, maxDocument)
 	}
-	return &document{resp.Header.Get("Content-Type"), resp.Header.Get("ETag"), body, time.Now()}, nil
+	h := resp.Header
+	return &document{h.Get("Content-Type"), h.Get("ETag"), body, h.Values("Warning")}, nil
 }
 
 // openAPI describes the types of all that the cluster serves, as the API server
@@ -124,7 +100,7 @@ func (a *API) openAPI(w http.ResponseWriter, r *http.Request, req *request) erro
 	if r.URL.RawQuery != "" {
 		uri += "?" + r.URL.RawQuery
 	}
-	doc, err := a.fetch(r.Context(), documentKey{req.cluster, uri, accept})
+	doc, err := a.fetch(r.Context(), cache.DocumentKey{Cluster: req.cluster, URI: uri, Accept: accept})
 	if err != nil {
 		return err
 	}
@@ -134,6 +110,20 @@ func (a *API) openAPI(w http.ResponseWriter, r *http.Request, req *request) erro
 	w.Header().Set("Content-Type", doc.contentType)
 	_, err = w.Write(doc.body)
 	return cut(err)
+}
+
+// OpenAPI is the OpenAPI 3 document of a group and version, and its tag, "" if it
+// has none.
+func (a *API) OpenAPI(ctx context.Context, cluster string, gv schema.GroupVersion) (body []byte, tag string, err error) {
+	path := "/openapi/v3/apis/" + gv.String()
+	if gv.Group == "" {
+		path = "/openapi/v3/api/" + gv.Version
+	}
+	doc, err := a.fetch(ctx, cache.DocumentKey{Cluster: cluster, URI: path, Accept: typeJSON})
+	if err != nil {
+		return nil, "", err
+	}
+	return doc.body, doc.etag, nil
 }
 
 // version is the API server's own; while it was never reached, what is known of
@@ -146,7 +136,7 @@ func (a *API) version(w http.ResponseWriter, r *http.Request, req *request) erro
 	if err != nil {
 		return err
 	}
-	doc, err := a.fetch(r.Context(), documentKey{req.cluster, "/version", typeJSON})
+	doc, err := a.fetch(r.Context(), cache.DocumentKey{Cluster: req.cluster, URI: "/version", Accept: typeJSON})
 	if err == nil && !m.yaml {
 		w.Header().Set("Content-Type", typeJSON)
 		_, err = w.Write(doc.body)

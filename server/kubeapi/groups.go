@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
+
+	"github.com/informerd/informerd/cache"
 )
 
 // groups are what can be asked for through this API: what is watched, or, where
@@ -33,7 +35,7 @@ func (a *API) groups(ctx context.Context, cluster string) []apidiscovery.APIGrou
 
 func (a *API) upstreamGroups(ctx context.Context, cluster, path string) ([]apidiscovery.APIGroupDiscovery, error) {
 	const accept = typeJSON + ";g=apidiscovery.k8s.io;v=v2;as=" + asDiscovery
-	doc, err := a.fetch(ctx, documentKey{cluster, path, accept})
+	doc, err := a.fetch(ctx, cache.DocumentKey{Cluster: cluster, URI: path, Accept: accept})
 	if err != nil {
 		return nil, err
 	}

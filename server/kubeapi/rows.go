@@ -40,18 +40,24 @@ func (r *row) shows(o *cache.Object, now time.Time) bool {
 		(r.goodThrough.IsZero() || now.Before(r.goodThrough))
 }
 
+// heading is what is said of a resource's tables as a whole.
+type heading struct {
+	columns  []metav1.TableColumnDefinition // nil: not known
+	warnings []string                       // as in the header Warning
+}
+
 // rows keeps what the API server printed: its printers know the kinds, and are
 // asked only once for each version of an object. The zero value is ready.
 type rows struct {
-	mu      sync.Mutex // guards all below
-	columns map[cache.Resource][]metav1.TableColumnDefinition
-	byKey   map[rowKey]*list.Element
-	order   list.List // of *row, the oldest in front
+	mu       sync.Mutex // guards all below
+	headings map[cache.Resource]heading
+	byKey    map[rowKey]*list.Element
+	order    list.List // of *row, the oldest in front
 }
 
-// get returns the columns of a resource, nil if they are not known, and the rows
-// there are for objs, nil where there is none.
-func (t *rows) get(r cache.Resource, objs []*cache.Object) ([]metav1.TableColumnDefinition, []*row) {
+// get returns the heading of a resource and the rows there are for objs, nil
+// where there is none.
+func (t *rows) get(r cache.Resource, objs []*cache.Object) (heading, []*row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	found := make([]*row, len(objs))
@@ -60,16 +66,16 @@ func (t *rows) get(r cache.Resource, objs []*cache.Object) ([]metav1.TableColumn
 			found[i] = e.Value.(*row)
 		}
 	}
-	return t.columns[r], found
+	return t.headings[r], found
 }
 
-func (t *rows) put(r cache.Resource, columns []metav1.TableColumnDefinition, printed []*row) {
+func (t *rows) put(r cache.Resource, h heading, printed []*row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byKey == nil {
-		t.byKey, t.columns = map[rowKey]*list.Element{}, map[cache.Resource][]metav1.TableColumnDefinition{}
+		t.byKey, t.headings = map[rowKey]*list.Element{}, map[cache.Resource]heading{}
 	}
-	t.columns[r] = columns
+	t.headings[r] = h
 	for _, p := range printed {
 		if e := t.byKey[p.key]; e != nil {
 			t.order.Remove(e)

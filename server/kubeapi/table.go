@@ -32,12 +32,18 @@ type printer struct {
 }
 
 func (a *API) newPrinter(r *http.Request, t *target) *printer {
+	p := a.printer(t)
+	p.selector, p.include = r.URL.Query().Get("labelSelector"), metav1.IncludeObjectPolicy(r.URL.Query().Get("includeObject"))
+	return p
+}
+
+// printer makes tables of whole objects' metadata.
+func (a *API) printer(t *target) *printer {
 	custom, err := a.customPrinter(t.spec())
 	if err != nil {
 		a.log.Debug("cannot learn the columns of a definition", "gvr", t.spec().Resource.String(), "err", err)
 	}
-	return &printer{target: t, api: a, custom: custom, version: "v1", selector: r.URL.Query().Get("labelSelector"),
-		include: metav1.IncludeObjectPolicy(r.URL.Query().Get("includeObject"))}
+	return &printer{target: t, api: a, custom: custom, version: "v1"}
 }
 
 // line is one object in a table.
@@ -57,6 +63,7 @@ func (a *API) writeTable(w http.ResponseWriter, r *http.Request, t *target, m me
 	if err != nil {
 		return err
 	}
+	p.warn(w.Header())
 	return writeBody(w, m, body)
 }
 
@@ -66,6 +73,21 @@ func (p *printer) check() error {
 		return nil
 	}
 	return apierrors.NewBadRequest("unrecognized includeObject value: " + string(p.include))
+}
+
+// warn passes on what the API server warns of who prints this resource, such as
+// that it is deprecated.
+func (p *printer) warn(h http.Header) {
+	if p.custom != nil {
+		if p.custom.warning != "" {
+			h.Add("Warning", p.custom.warning)
+		}
+		return
+	}
+	heading, _ := p.api.rows.get(p.spec().Resource, nil)
+	for _, w := range heading.warnings {
+		h.Add("Warning", w)
+	}
 }
 
 // event is the table of one object of a stream; the first one has the columns.
@@ -210,7 +232,7 @@ var genericColumns = []metav1.TableColumnDefinition{
 // printed. It asks the API server for what it does not have.
 func (p *printer) print(ctx context.Context, objs []*cache.Object) ([]metav1.TableColumnDefinition, []*row) {
 	resource := p.spec().Resource
-	columns, printed := p.api.rows.get(resource, objs)
+	heading, printed := p.api.rows.get(resource, objs)
 	now := time.Now()
 	var missing []*cache.Object
 	for i, o := range objs {
@@ -218,21 +240,21 @@ func (p *printer) print(ctx context.Context, objs []*cache.Object) ([]metav1.Tab
 			missing = append(missing, o)
 		}
 	}
-	if len(missing) > 0 || columns == nil {
+	if len(missing) > 0 || heading.columns == nil {
 		if err := p.ask(ctx, missing); err != nil {
 			p.api.log.Debug("cannot learn how objects are printed", "gvr", resource.String(), "err", err)
 		}
-		columns, printed = p.api.rows.get(resource, objs)
+		heading, printed = p.api.rows.get(resource, objs)
 	}
 	for i, o := range objs {
 		if printed[i] != nil && printed[i].uid != o.UID() {
 			printed[i] = nil // of another object of that name
 		}
 	}
-	if columns == nil {
-		columns = genericColumns
+	if heading.columns == nil {
+		return genericColumns, printed
 	}
-	return columns, printed
+	return heading.columns, printed
 }
 
 // maxSingly is up to how many rows are asked for one by one.
@@ -300,27 +322,23 @@ func (p *printer) listURI(objs []*cache.Object) string {
 
 // askFor enters the table at uri into the rows.
 func (p *printer) askFor(ctx context.Context, uri string) error {
-	body, err := p.api.askTable(ctx, p.cluster, uri)
+	doc, err := p.api.askTable(ctx, p.cluster, uri)
 	if err != nil {
 		return err
 	}
-	columns, printed, err := parseTable(p.spec().Resource, body)
+	columns, printed, err := parseTable(p.spec().Resource, doc.body)
 	if err != nil {
 		return err
 	}
-	p.api.rows.put(p.spec().Resource, columns, printed)
+	p.api.rows.put(p.spec().Resource, heading{columns, doc.warnings}, printed)
 	return nil
 }
 
 // askTable asks once for all who want the same at the same time.
-func (a *API) askTable(ctx context.Context, cluster, uri string) ([]byte, error) {
+func (a *API) askTable(ctx context.Context, cluster, uri string) (*document, error) {
 	ch := a.asking.DoChan(cluster+" "+uri, func() (any, error) {
 		const accept = typeJSON + ";as=Table;v=v1;g=meta.k8s.io"
-		doc, err := a.ask(context.WithoutCancel(ctx), documentKey{cluster, uri, accept}, nil)
-		if err != nil {
-			return nil, err
-		}
-		return doc.body, nil
+		return a.ask(context.WithoutCancel(ctx), cache.DocumentKey{Cluster: cluster, URI: uri, Accept: accept}, "")
 	})
 	select {
 	case <-ctx.Done():
@@ -329,7 +347,7 @@ func (a *API) askTable(ctx context.Context, cluster, uri string) ([]byte, error)
 		if answer.Err != nil {
 			return nil, answer.Err
 		}
-		return answer.Val.([]byte), nil
+		return answer.Val.(*document), nil
 	}
 }
 

@@ -156,3 +156,31 @@ func TestGoodFor(t *testing.T) {
 		}
 	}
 }
+
+// TestTableWarnings: what the API server warns of who prints a resource is
+// passed on, also with rows it printed before; of a custom resource its
+// definition warns.
+func TestTableWarnings(t *testing.T) {
+	const warning = `299 - "v1 Pod is deprecated"`
+	w := newWorld(t)
+	w.upstream.set(func(*http.Request) *http.Response {
+		return jsonResponse(200, `{"kind":"Table","columnDefinitions":[{"name":"Name"}],"rows":[]}`, "Warning", warning)
+	})
+	for range 2 {
+		if got := w.get("/api/v1/pods", "Accept", acceptTable).Header().Values("Warning"); len(got) != 1 || got[0] != warning {
+			t.Errorf("warnings of pods: %q", got)
+		}
+		w.upstream.set(nil)
+	}
+	for said, want := range map[string]string{
+		"":                   "",
+		`,"deprecated":true`: `299 - "messaging.example.com/v1 Queue is deprecated"`,
+		`,"deprecated":true,"deprecationWarning":"use \"v2\""`: `299 - "use \"v2\""`,
+	} {
+		w := newWorld(t)
+		w.defines(said)
+		if got := w.get("/apis/messaging.example.com/v1/queues", "Accept", acceptTable).Header().Get("Warning"); got != want {
+			t.Errorf("warning of %s: %s, want %s", said, got, want)
+		}
+	}
+}

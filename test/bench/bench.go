@@ -24,6 +24,7 @@ var groups = []group{
 	{"scan", (*bench).scan},
 	{"relations", (*bench).relations},
 	{"events", (*bench).events},
+	{"relist", (*bench).relist},
 }
 
 func groupNames() []string {
@@ -74,6 +75,18 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 	}
 	logf("%d pods, %.1f KB of JSON each", b.data.Pods, b.data.bytesPerPod()/1e3)
 	return b, nil
+}
+
+// barPods is the number of pods that bars on times are about. With more of them
+// their growth counts, see growth.go.
+const barPods = 20_000
+
+// atMostFor is the bar of a figure that grows with the number of pods.
+func (b *bench) atMostFor(limit float64) Bar {
+	if b.data.Pods > barPods {
+		return noBar
+	}
+	return atMost(limit)
 }
 
 func (b *bench) close() error {

@@ -71,7 +71,9 @@ func openCluster(ctx context.Context, program, dir string, pods int) (*cluster, 
 }
 
 func (c *cluster) start(ctx context.Context, program, dir string, pods int) error {
-	cmd := exec.Command(program, "--dir", dir, "--pods", fmt.Sprint(pods), "--components", "etcd,kube-apiserver")
+	// An API server reads all pods before it is ready, which takes it more than a
+	// minute for 100,000 on a busy machine.
+	cmd := exec.Command(program, "--dir", dir, "--pods", fmt.Sprint(pods), "--components", "etcd,kube-apiserver", "--start-timeout", "10m")
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {

@@ -23,6 +23,16 @@ func (b *bench) cold(ctx context.Context) ([]Row, error) {
 			}
 		}
 	}
+	if pid := b.cluster.serverPID(); pid != 0 && b.measures(apiServer) {
+		if err := b.cluster.settle(ctx); err != nil {
+			return nil, err
+		}
+		resident, err := statusBytes(pid, "VmRSS")
+		if err != nil {
+			return nil, err
+		}
+		b.samples[apiServer] = []sample{{Resident: resident}}
+	}
 	return b.coldRows(), nil
 }
 
@@ -100,6 +110,7 @@ func (b *bench) coldRows() []Row {
 	}
 	heap := func(s sample) float64 { return s.Heap / pods }
 	peak := func(s sample) float64 { return s.Peak }
+	resident := func(s sample) float64 { return s.Resident }
 	cpu := func(s sample) float64 { return s.CPU }
 	wall := func(s sample) float64 { return s.Wall }
 	row := func(what, unit string, f func(sample) float64, ours, peer string, bar Bar) Row {
@@ -114,6 +125,7 @@ func (b *bench) coldRows() []Row {
 		row("peak RSS of a cold sync", unitBytes, peak, "informerd", controllerRuntime, noBar),
 		row("peak RSS of a cold sync", unitBytes, peak, "informerd", typedInformer, noBar),
 		row("peak RSS of a cold sync", unitBytes, peak, "informerd-snapshot", dynamicInformer, noBar),
+		row("resident memory after a cold sync", unitBytes, resident, "informerd", apiServer, noBar),
 		row("CPU of a cold sync", unitSeconds, cpu, "informerd", dynamicInformer, ratioAtMost(1.0/5)),
 		row("CPU of a cold sync", unitSeconds, cpu, "informerd", controllerRuntime, noBar),
 		row("CPU of a cold sync", unitSeconds, cpu, "informerd", typedInformer, ratioAtMost(1)),
@@ -136,6 +148,8 @@ func title(subject string) string {
 		return "typed informer"
 	case dynamicInformer, "dynamic-app":
 		return "dynamicinformer"
+	case apiServer:
+		return "API server, with its watch cache"
 	case controllerRuntime:
 		return "controller-runtime, unstructured"
 	case "informerd-snapshot":

@@ -170,9 +170,9 @@ func (r *relations) rows() []Row {
 	first := func(seconds float64) Figure { return newFigure("informerd, over HTTP", []float64{seconds}) }
 	return []Row{
 		{What: "graph of depth 3 around a Deployment, p99", Unit: unitSeconds, Ours: slowest(r.graph),
-			Peer: newFigure("LIST of the namespace's pods, filtered", r.list), Bar: atMost(0.010)},
+			Peer: newFigure("LIST of the namespace's pods, filtered", r.list), Bar: r.atMostFor(0.010)},
 		{What: "search after each letter of a name, p99", Unit: unitSeconds, Ours: slowest(r.search),
-			Peer: newFigure("LIST of all pods, filtered", r.scan), Bar: atMost(0.020)},
+			Peer: newFigure("LIST of all pods, filtered", r.scan), Bar: r.atMostFor(0.020)},
 		{What: "first graph, which reads all objects", Unit: unitSeconds, Ours: first(r.firstGraph), Bar: noBar},
 		{What: "first search, which reads all objects", Unit: unitSeconds, Ours: first(r.firstSearch), Bar: noBar},
 	}

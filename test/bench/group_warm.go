@@ -150,7 +150,7 @@ func (b *bench) warmRows(starts []warmStart) []Row {
 	cold := newFigure("dynamicinformer, cold sync", of(b.samples[dynamicInformer], func(s sample) float64 { return s.Wall }))
 	coldCPU := newFigure(cold.Name, of(b.samples[dynamicInformer], func(s sample) float64 { return s.CPU }))
 	return []Row{
-		{What: what, Unit: unitSeconds, Ours: ours, Bar: atMost(0.5)},
+		{What: what, Unit: unitSeconds, Ours: ours, Bar: b.atMostFor(0.5)},
 		{What: what, Unit: unitSeconds, Ours: ours, Peer: cold, Bar: ratioAtMost(1.0 / 15)},
 		{What: "LISTs of a warm start", Unit: unitCount, Ours: worst("informerd", lists), Bar: atMost(0)},
 		{What: "streams of CRDs and APIServices, for discovery, of a warm start", Unit: unitCount, Ours: worst("informerd", others), Bar: noBar},

@@ -24,8 +24,18 @@ func readReport(file string) (*report, error) {
 	return r, nil
 }
 
+// grown is the group of rows that compare with an earlier run.
+const grown = "growth"
+
 // growsBy is how much more than linear growth is still called linear.
 const growsBy = 1.5
+
+// compare puts rows that compare with an earlier run in the place of those of
+// another comparison.
+func (r *report) compare(base *report) {
+	r.Rows = slices.DeleteFunc(r.Rows, func(row Row) bool { return row.Group == grown })
+	r.Rows = append(r.Rows, growth(base, r.Rows, r.Data.Pods)...)
+}
 
 // growth compares informerd's figures with those of a run with fewer pods. Its
 // peer is what linear growth would have made of the earlier figure.
@@ -38,7 +48,7 @@ func growth(base *report, rows []Row, pods int) []Row {
 		if !ok || known || then.Value == 0 || row.Constant || row.Unit == unitCount {
 			continue
 		}
-		g := Row{Group: "growth", What: "growth: " + row.kind(), Unit: row.Unit, Ours: row.Ours, Bar: ratioAtMost(growsBy)}
+		g := Row{Group: grown, What: "growth: " + row.kind(), Unit: row.Unit, Ours: row.Ours, Bar: ratioAtMost(growsBy)}
 		linear := then.Value
 		switch {
 		case row.Unit == unitPerSecond: // each query returns as many more

@@ -8,7 +8,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -48,7 +47,8 @@ type options struct {
 	json       string
 	svg        string
 	doc        string
-	from       string
+	from       []string
+	save       bool // the figures
 	base       string
 	strict     bool
 	duration   time.Duration
@@ -58,7 +58,7 @@ type options struct {
 
 func parseFlags(args []string) (options, error) {
 	var o options
-	var rows, peers string
+	var rows, peers, from string
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.IntVar(&o.pods, "pods", 20000, "how many `pods` the cluster holds")
 	f.IntVar(&o.rounds, "rounds", 3, "how often each subject is measured; the table has medians")
@@ -68,7 +68,7 @@ func parseFlags(args []string) (options, error) {
 	f.StringVar(&o.json, "json", "", "`file` for the figures (default test/results/bench-PODS.json, with the groups in its name if they are not all)")
 	f.StringVar(&o.svg, "svg", "", "`file` for the picture (default beside the figures)")
 	f.StringVar(&o.doc, "doc", "", "Markdown `file` to write the table into, between its bench marks")
-	f.StringVar(&o.from, "from", "", "`file` of figures to write the table and the picture of, without measuring")
+	f.StringVar(&from, "from", "", "`files` of figures to write the table and the picture of, without measuring")
 	f.StringVar(&o.base, "base", "", "`file` of figures of a run with fewer pods: adds rows that show the growth since")
 	f.BoolVar(&o.strict, "strict", false, "exit with 1 if a bar is not held")
 	f.DurationVar(&o.duration, "duration", 5*time.Second, "how long each measurement of queries and events takes")
@@ -86,6 +86,10 @@ func parseFlags(args []string) (options, error) {
 	var err, perr error
 	o.groups, err = parseGroups(rows)
 	o.peers, perr = parsePeers(peers)
+	if from != "" {
+		o.from = strings.Split(from, ",")
+	}
+	o.save = o.from == nil || o.json != ""
 	o.setFiles()
 	return o, errors.Join(err, perr)
 }
@@ -100,11 +104,14 @@ func (o *options) setFiles() {
 	if len(o.groups) < len(groups) {
 		name += "-" + strings.Join(o.groups, "-")
 	}
+	if o.json == "" && o.from != nil {
+		o.json = o.from[0] // which is not written, but names the picture
+	}
 	if o.json == "" {
 		o.json = filepath.Join("test", "results", name+".json")
 	}
 	if o.svg == "" {
-		o.svg = strings.TrimSuffix(cmp.Or(o.from, o.json), ".json") + ".svg"
+		o.svg = strings.TrimSuffix(o.json, ".json") + ".svg"
 	}
 }
 
@@ -124,12 +131,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var r *report
-	if o.from != "" {
-		r, err = readReport(o.from)
-	} else {
-		r, err = measureAll(ctx, o)
-	}
+	r, err := obtain(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -148,18 +150,39 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// measureAll measures all that is asked for and saves the figures.
-func measureAll(ctx context.Context, o options) (*report, error) {
-	for _, program := range []string{o.informerd, o.devcluster} {
-		if _, err := os.Stat(program); err != nil {
-			return nil, fmt.Errorf("%w: run make build devcluster", err)
-		}
-	}
+// obtain makes the report: of earlier runs if it is told which, otherwise of one
+// that it makes now, whose figures it saves.
+func obtain(ctx context.Context, o options) (*report, error) {
 	var base *report
 	var err error
 	if o.base != "" {
 		if base, err = readReport(o.base); err != nil {
 			return nil, err
+		}
+	}
+	var r *report
+	if o.from != nil {
+		r, err = joinReports(o.from)
+	} else {
+		r, err = measureAll(ctx, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if base != nil {
+		r.compare(base)
+	}
+	if !o.save {
+		return r, nil
+	}
+	return r, r.save(o.json)
+}
+
+// measureAll measures all that is asked for.
+func measureAll(ctx context.Context, o options) (*report, error) {
+	for _, program := range []string{o.informerd, o.devcluster} {
+		if _, err := os.Stat(program); err != nil {
+			return nil, fmt.Errorf("%w: run make build devcluster", err)
 		}
 	}
 	b, err := newBench(ctx, o)
@@ -170,9 +193,5 @@ func measureAll(ctx context.Context, o options) (*report, error) {
 	if err := errors.Join(err, b.close()); err != nil {
 		return nil, err
 	}
-	if base != nil {
-		rows = append(rows, growth(base, rows, b.data.Pods)...)
-	}
-	r := newReport(o, b.data, rows)
-	return r, r.save(o.json)
+	return newReport(o, b.data, rows), nil
 }

@@ -51,7 +51,7 @@ func TestParseFlags(t *testing.T) {
 	if o, err := parseFlags(nil); err != nil || o.json != "test/results/bench-20000.json" {
 		t.Errorf("got %+v, %v", o, err)
 	}
-	if o, err := parseFlags([]string{"--from", "docs/figures.json", "--peers", "none"}); err != nil || o.svg != "docs/figures.svg" || len(o.peers) != 0 {
+	if o, err := parseFlags([]string{"--from", "docs/a.json,b.json", "--peers", "none"}); err != nil || o.svg != "docs/a.svg" || len(o.from) != 2 || o.save || len(o.peers) != 0 {
 		t.Errorf("got %+v, %v", o, err)
 	}
 	for _, args := range [][]string{{"--rows", "hot"}, {"--rows", ""}, {"--pods", "0"}, {"--rounds", "0"}, {"--peers", "rancher"}, {"extra"}} {

@@ -4,6 +4,9 @@ package main
 // asked.
 type peak struct{ samples []float64 }
 
+// wholeRun is the group of rows about all measurements of a run.
+const wholeRun = "all"
+
 // peakLimit is what informerd may need for up to peakPods pods.
 const (
 	peakLimit = 500e6
@@ -20,7 +23,7 @@ func (p *peak) note(pid int) error {
 }
 
 func (p *peak) row(pods int) Row {
-	r := Row{Group: "all", What: "highest peak RSS of all measurements", Unit: unitBytes, Bar: noBar}
+	r := Row{Group: wholeRun, What: "highest peak RSS of all measurements", Unit: unitBytes, Bar: noBar}
 	if len(p.samples) > 0 {
 		r.Ours = worst("informerd", p.samples)
 	}

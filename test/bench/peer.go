@@ -24,6 +24,8 @@ import (
 //	query DURATION APP,...    how often it answers which pods an app has
 //	ask QUESTION              one of questions; only of the peer "list"
 //	write RATE DURATION       changes pods; only of the peer "writer"
+//	relist cut                lets no watch through; only of the peer "relist"
+//	relist compared|full      lets its watch expire, and says how long the relist took
 const peerCommand = "peer"
 
 // peers are the subjects that run within this program, by name.
@@ -36,6 +38,7 @@ var peers = map[string]func(context.Context, *rest.Config) (*synced, error){
 	"list":               startLister,
 	"cache":              syncCache,
 	"cache-all":          syncCacheAll,
+	"relist":             syncRelist,
 	"writer":             startWriter,
 }
 
@@ -50,6 +53,8 @@ type synced struct {
 	ask func(context.Context, question) (answer, error)
 	// write changes pods, rate times a second; nil if the peer does not write.
 	write func(ctx context.Context, rate int, duration time.Duration) (int, error)
+	// relist obeys the order of that name; nil if the peer knows none.
+	relist func(ctx context.Context, how string) error
 	// held is kept until the end, so that it is on the heap when that is measured.
 	held any
 }
@@ -121,6 +126,10 @@ func (s *synced) obey(ctx context.Context, order []string, before float64) (repl
 		return s.obeyAsk(ctx, order[1])
 	case len(order) == 3 && order[0] == "write" && s.write != nil:
 		return s.obeyWrite(ctx, order[1], order[2])
+	case len(order) == 2 && order[0] == "relist" && s.relist != nil:
+		start := time.Now()
+		err := s.relist(ctx, order[1])
+		return reply{Seconds: time.Since(start).Seconds()}, err
 	default:
 		return reply{}, fmt.Errorf("no such order: %q", order)
 	}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -137,12 +136,12 @@ func TestKubeBadInput(t *testing.T) {
 	} {
 		side.Go(func() {
 			what := fmt.Sprintf("%s %s (Accept: %s)", test.method, test.uri, test.accept)
-			got, err := askInformerd(i, test.method, test.uri, test.accept)
+			got, err := statusIn(i.Do(test.method, test.uri, "Accept", test.accept))
 			if err != nil {
 				t.Errorf("%s: %v", what, err)
 				return
 			}
-			want, err := askServer(t.Context(), c, test.method, test.uri, test.accept)
+			want, err := statusIn(c.Raw(t.Context(), test.method, test.uri, test.accept))
 			if err != nil {
 				t.Errorf("%s: the API server: %v", what, err)
 				return
@@ -154,31 +153,18 @@ func TestKubeBadInput(t *testing.T) {
 	}
 }
 
-func askInformerd(i *harness.Informerd, method, uri, accept string) (metav1.Status, error) {
-	a, err := i.Do(method, uri, "Accept", accept)
-	if err != nil {
-		return metav1.Status{}, err
-	}
-	return statusIn(a.Status, a.Body)
-}
-
-func askServer(ctx context.Context, c *harness.Cluster, method, uri, accept string) (metav1.Status, error) {
-	code, body, err := c.Raw(ctx, method, uri, accept)
-	if err != nil {
-		return metav1.Status{}, err
-	}
-	return statusIn(code, body)
-}
-
 // statusIn is the Status of an answer. The API server does not send one for all
 // paths it does not know: it has no kind then.
-func statusIn(code int, body []byte) (metav1.Status, error) {
+func statusIn(a *harness.Answer, err error) (metav1.Status, error) {
 	status := metav1.Status{}
-	if err := yaml.Unmarshal(body, &status); err != nil || status.Kind != "Status" { // JSON is YAML
-		return metav1.Status{Code: int32(code), Message: fmt.Sprintf("%.200s", body)}, nil
+	if err != nil {
+		return status, err
 	}
-	if status.Code != int32(code) {
-		return status, fmt.Errorf("HTTP code %d, but in the body %d", code, status.Code)
+	if err := yaml.Unmarshal(a.Body, &status); err != nil || status.Kind != "Status" { // JSON is YAML
+		return metav1.Status{Code: int32(a.Status), Message: fmt.Sprintf("%.200s", a.Body)}, nil
+	}
+	if status.Code != int32(a.Status) {
+		return status, fmt.Errorf("HTTP code %d, but in the body %d", a.Status, status.Code)
 	}
 	return status, nil
 }

@@ -38,6 +38,9 @@ func TestGraph(t *testing.T) {
 		{"what a StatefulSet needs", "statefulsets.apps/data/kafka", "out", 2},
 		{"objects of a definition", "customresourcedefinitions.apiextensions.k8s.io/-/queues.messaging.example.com", "out", 1},
 		{"what a ServiceAccount may do", "serviceaccounts/shop/shop", "in", 1},
+		{"whom a NetworkPolicy lets in", "networkpolicies.networking.k8s.io/data/postgres", "out", 1},
+		{"what lets in a namespace", "networkpolicies.networking.k8s.io/shop/allow-ingress", "both", 2},
+		{"what uses a PriorityClass", "priorityclasses.scheduling.k8s.io/-/system-node-critical", "in", 2},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			query := url.Values{"depth": {fmt.Sprint(tt.depth)}, "direction": {tt.direction}, "limit": {"5000"}}
@@ -65,18 +68,9 @@ func TestGraph(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			var got struct {
-				Items []struct {
-					From, To       graphNode
-					Edge, Selector string
-				}
-			}
-			if err := i.Read("/v1/graph/dangling", &got); err != nil {
+			items, err := readDangling(i, "/v1/graph/dangling")
+			if err != nil {
 				return err
-			}
-			var items []string
-			for _, d := range got.Items {
-				items = append(items, strings.TrimSpace(d.From.ID+" "+d.Edge+" "+d.To.ID))
 			}
 			for _, known := range []string{ // the demo cluster's faults
 				"services/shop/checkout-canary selects", "ingresses.networking.k8s.io/shop/old-blog routes services/shop/blog",
@@ -121,6 +115,21 @@ func (g *graph) edges() (all []string) {
 	return slices.Compact(all) // several places of an object may name the same
 }
 
+// readDangling reads what dangles: "from edge to", or "from edge" of a selector.
+func readDangling(i *harness.Informerd, url string) (items []string, err error) {
+	var got struct {
+		Items []struct {
+			From, To       graphNode
+			Edge, Selector string
+		}
+	}
+	err = i.Read(url, &got)
+	for _, d := range got.Items {
+		items = append(items, strings.TrimSpace(d.From.ID+" "+d.Edge+" "+d.To.ID))
+	}
+	return items, err
+}
+
 // checkNodes compares which nodes are there, and who they are.
 func (g *graph) checkNodes(truth *relations) error {
 	for _, n := range g.Nodes {
@@ -154,6 +163,9 @@ var references = func() (all []reference) {
 		add("mounts", ".volumes.*.projected.sources.*.configMap.name", "configmaps")
 		add("mounts", ".volumes.*.projected.sources.*.secret.name", "secrets")
 		add("mounts", ".volumes.*.persistentVolumeClaim.claimName", "persistentvolumeclaims")
+		add("class", ".priorityClassName", "priorityclasses.scheduling.k8s.io/")
+		add("class", ".runtimeClassName", "runtimeclasses.node.k8s.io/")
+		add("class", ".volumes.*.ephemeral.volumeClaimTemplate.spec.storageClassName", "storageclasses.storage.k8s.io/")
 		for _, containers := range []string{".containers", ".initContainers", ".ephemeralContainers"} {
 			add("env", containers+".*.env.*.valueFrom.configMapKeyRef.name", "configmaps")
 			add("env", containers+".*.env.*.valueFrom.secretKeyRef.name", "secrets")
@@ -162,7 +174,7 @@ var references = func() (all []reference) {
 		}
 	}
 	pod("pods", "spec")
-	for _, w := range []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch"} {
+	for _, w := range []string{"deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "replicationcontrollers"} {
 		pod(w, "spec.template.spec")
 	}
 	pod("cronjobs.batch", "spec.jobTemplate.spec.template.spec")
@@ -172,6 +184,13 @@ var references = func() (all []reference) {
 		reference{"persistentvolumeclaims", "binds", "spec.volumeName", "persistentvolumes/"},
 		reference{"persistentvolumeclaims", "class", "spec.storageClassName", "storageclasses.storage.k8s.io/"},
 		reference{"persistentvolumes", "class", "spec.storageClassName", "storageclasses.storage.k8s.io/"},
+		reference{"statefulsets.apps", "class", "spec.volumeClaimTemplates.*.spec.storageClassName", "storageclasses.storage.k8s.io/"},
+		reference{"persistentvolumes", "driver", "spec.csi.driver", "csidrivers.storage.k8s.io/"},
+		reference{"storageclasses.storage.k8s.io", "driver", "provisioner", "csidrivers.storage.k8s.io/"},
+		reference{"csinodes.storage.k8s.io", "driver", "spec.drivers.*.name", "csidrivers.storage.k8s.io/"},
+		reference{"volumeattachments.storage.k8s.io", "driver", "spec.attacher", "csidrivers.storage.k8s.io/"},
+		reference{"flowschemas.flowcontrol.apiserver.k8s.io", "class", "spec.priorityLevelConfiguration.name", "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io/"},
+		reference{"validatingadmissionpolicybindings.admissionregistration.k8s.io", "applies", "spec.policyName", "validatingadmissionpolicies.admissionregistration.k8s.io/"},
 		reference{"ingresses.networking.k8s.io", "class", "spec.ingressClassName", "ingressclasses.networking.k8s.io/"},
 		reference{"ingresses.networking.k8s.io", "routes", "spec.rules.*.http.paths.*.backend.service.name", "services"},
 		reference{"ingresses.networking.k8s.io", "routes", "spec.defaultBackend.service.name", "services"},
@@ -216,6 +235,8 @@ func relationsOf(c *harness.Cluster, i *harness.Informerd) (*relations, error) {
 	r.relateSelectors("services", "spec.selector", of)
 	r.relateSelectors("poddisruptionbudgets.policy", "spec.selector.matchLabels", of)
 	r.relateSelectors("networkpolicies.networking.k8s.io", "spec.podSelector.matchLabels", of)
+	r.relatePeers("allowsFrom", "spec.ingress.*.from.*", of)
+	r.relatePeers("allowsTo", "spec.egress.*.to.*", of)
 	return r, nil
 }
 
@@ -242,12 +263,14 @@ func (r *relations) relate(resource string, o harness.Object) {
 		if clusterScope {
 			namespace = ""
 		}
-		parent := ref.path[:strings.LastIndex(ref.path, ".")]
-		field := ref.path[len(parent)+1:]
+		parent, field := "", ref.path
+		if dot := strings.LastIndex(ref.path, "."); dot >= 0 {
+			parent, field = ref.path[:dot], ref.path[dot+1:]
+		}
 		for _, p := range at(o, parent) {
 			for _, name := range at(p, field) {
 				edge := self + " " + ref.edge + " " + id(to, namespace, name.(string))
-				if m, _ := p.(map[string]any); m["optional"] == true {
+				if m, _ := p.(map[string]any); m["optional"] == true || resource == "replicasets.apps" || ref.edge == "driver" {
 					r.optional[edge] = true
 				}
 				r.edges[edge] = true
@@ -290,6 +313,14 @@ func (r *relations) relateKinds(resource, self string, o harness.Object) {
 				r.add(self, "calls", id("services", text(s, "namespace"), text(s, "name")))
 			}
 		}
+	case "persistentvolumes":
+		if name := text(o, "spec.claimRef.name"); name != "" {
+			r.add(id("persistentvolumeclaims", text(o, "spec.claimRef.namespace"), name), "binds", self)
+		}
+	case "ingressclasses.networking.k8s.io":
+		if text(o, "spec.parameters.kind") == "ConfigMap" {
+			r.add(self, "parameters", id("configmaps", text(o, "spec.parameters.namespace"), text(o, "spec.parameters.name")))
+		}
 	case "customresourcedefinitions.apiextensions.k8s.io":
 		for other := range r.objects {
 			if strings.HasPrefix(other, o.Name()+"/") {
@@ -327,6 +358,53 @@ func (r *relations) relateSelectors(resource, path string, of map[string][]harne
 	}
 }
 
+// relatePeers enters what NetworkPolicies allow their pods to talk with, by the
+// labels of pods and namespaces.
+func (r *relations) relatePeers(edge, path string, of map[string][]harness.Object) {
+	wants := func(peer any, selector string) (labels map[string]any, given bool) {
+		found := at(peer, selector)
+		if len(found) == 0 {
+			return nil, false
+		}
+		for _, l := range at(found[0], "matchLabels") {
+			labels, _ = l.(map[string]any)
+		}
+		return labels, true
+	}
+	has := func(o harness.Object, labels map[string]any) bool {
+		for k, v := range labels {
+			if o.Labels()[k] != v {
+				return false
+			}
+		}
+		return true
+	}
+	for _, policy := range of["networkpolicies.networking.k8s.io"] {
+		for _, peer := range at(policy, path) {
+			pods, ofPods := wants(peer, "podSelector")
+			spaces, ofSpaces := wants(peer, "namespaceSelector")
+			in, selected := map[string]bool{policy.Namespace(): !ofSpaces}, 0
+			for _, ns := range of["namespaces"] {
+				if ofSpaces && has(ns, spaces) {
+					if in[ns.Name()] = true; !ofPods {
+						selected++
+						r.add(idOf("networkpolicies.networking.k8s.io", policy), edge, idOf("namespaces", ns))
+					}
+				}
+			}
+			for _, pod := range of["pods"] {
+				if ofPods && in[pod.Namespace()] && has(pod, pods) {
+					selected++
+					r.add(idOf("networkpolicies.networking.k8s.io", policy), edge, idOf("pods", pod))
+				}
+			}
+			if selected == 0 && len(pods)+len(spaces) > 0 {
+				r.nothing = append(r.nothing, idOf("networkpolicies.networking.k8s.io", policy)+" "+edge)
+			}
+		}
+	}
+}
+
 // at lists the values at a path; * is every element.
 func at(v any, path string) []any {
 	if path == "" {
@@ -353,7 +431,8 @@ func at(v any, path string) []any {
 // hub says where walks end.
 func hub(id string) bool {
 	for _, prefix := range []string{"nodes/", "namespaces/", "storageclasses.storage.k8s.io/", "ingressclasses.networking.k8s.io/",
-		"clusterroles.rbac.authorization.k8s.io/", "customresourcedefinitions.apiextensions.k8s.io/"} {
+		"priorityclasses.scheduling.k8s.io/", "runtimeclasses.node.k8s.io/", "csidrivers.storage.k8s.io/",
+		"prioritylevelconfigurations.flowcontrol.apiserver.k8s.io/", "clusterroles.rbac.authorization.k8s.io/", "customresourcedefinitions.apiextensions.k8s.io/"} {
 		if strings.HasPrefix(id, prefix) {
 			return true
 		}

@@ -3,9 +3,11 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -99,6 +101,24 @@ func TestPassthrough(t *testing.T) {
 	}
 }
 
+// TestWarnings: what the API server warns of comes with tables, and with what is
+// passed on.
+func TestWarnings(t *testing.T) {
+	c := demoCluster(t)
+	i := passing(t, c, "reads")
+	token := "Bearer " + tokenOf(t, c, "warned", "cluster-admin")
+	for _, uri := range []string{"/api/v1/endpoints", "/api/v1/componentstatuses", "/api/v1/pods"} {
+		got := i.MustGet(t, uri, "Accept", acceptTable, "Authorization", token).Header.Values("Warning")
+		theirs, err := c.Raw(t.Context(), http.MethodGet, uri, acceptTable)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := theirs.Header.Values("Warning"); !slices.Equal(got, want) || len(want) == 0 && uri != "/api/v1/pods" {
+			t.Errorf("warnings of %s: %q, the API server's %q", uri, got, want)
+		}
+	}
+}
+
 // TestConsistentReads: a read that asks for the present sees every write that
 // was answered before it.
 func TestConsistentReads(t *testing.T) {
@@ -132,7 +152,9 @@ func TestConsistentReads(t *testing.T) {
 	t.Logf("a consistent read of a quiet resource took %v", time.Since(began).Round(time.Millisecond))
 }
 
-// TestControllers: the control plane itself works through informerd.
+// TestControllers: the control plane itself works through informerd. How long it
+// takes is said, not judged: informerd is built with the race detector here, which
+// INFORMERD_BIN changes.
 func TestControllers(t *testing.T) {
 	c := demoCluster(t)
 	i := passing(t, c, "all")

@@ -1,9 +1,10 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,8 +15,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/informerd/informerd/test/e2e/harness"
 )
@@ -42,6 +41,7 @@ func (q question) url() string {
 const (
 	podsRoute   = "/v1/resources/pods/objects"
 	deployRoute = "/v1/resources/deployments.apps/objects"
+	queuesRoute = "/v1/resources/queues.messaging.example.com/objects"
 	kindsRoute  = "/v1/query"
 )
 
@@ -116,6 +116,11 @@ func selections() []question {
 		return n == "2" || n == "3"
 	}, "deployments.apps"),
 		filter(`object.spec.replicas >= 2 && object.spec.replicas <= 3`), fields("spec.replicas in (2,3)"), filter(`object.spec.replicas in [2, 3]`))...)
+	all = append(all, asked(queuesRoute, where(func(o harness.Object) bool { return str(o, "spec", "engine") == "kafka" }, "queues.messaging.example.com"),
+		fields("spec.engine=kafka"), labelled("engine=kafka"), []string{"index", "spec.engine:kafka"}, filter(`object.spec.engine == "kafka"`))...)
+	all = append(all, asked(deployRoute, where(func(o harness.Object) bool { return o.Labels()["app.kubernetes.io/part-of"] == "payments" }, "deployments.apps"),
+		fields("metadata.labels['app.kubernetes.io/part-of']=payments"), []string{"index", "label:app.kubernetes.io/part-of=payments"},
+		filter(`object.metadata.labels["app.kubernetes.io/part-of"] == "payments"`))...)
 	all = append(all, asked(podsRoute, where(everything, "pods"),
 		nil, filter(`age(object) >= duration("0s")`), filter(`timestamp(object.metadata.creationTimestamp) <= now`),
 		[]string{"output", "json", "pretty", "true"}, []string{"view", "metadata"})...)
@@ -171,13 +176,16 @@ func shapes() []question {
 		{podsRoute, []string{"groupBy", "metadata.namespace", "agg", "sum(spec.containers[*].resources.requests.cpu)"}, groups(by(path("metadata.namespace")), cpu, "pods"), false},
 		{podsRoute, []string{"groupBy", "spec.nodeName", "agg", "sum(spec.containers[*].resources.requests.memory)"}, groups(by(path("spec.nodeName")), memory, "pods"), false},
 		{deployRoute, []string{"agg", "sum(spec.replicas)"}, groups(func(harness.Object) []string { return []string{""} }, replicas, "deployments.apps"), false},
+		{podsRoute, []string{"facets", "status.phase,spec.containers[*].image"}, facets("pods", "status.phase", "spec.containers[*].image"), false},
+		{podsRoute, []string{"facets", "spec.nodeName", "limit", "2", "sort", "metadata.name"}, facets("pods", "spec.nodeName"), false},
+		{kindsRoute, []string{"facets", "kind,metadata.namespace", "limit", "1"}, facets("", "kind", "metadata.namespace"), false},
 		{kindsRoute, []string{"groupBy", "kind"}, groups(by(path("kind")), one), false},
 		{kindsRoute, []string{"groupBy", "apiVersion,kind", "resources", "*.apps"}, groups(by(path("apiVersion"), path("kind")), one, "deployments.apps", "daemonsets.apps", "statefulsets.apps", "replicasets.apps", "controllerrevisions.apps"), false},
 	}
 }
 
 // documented are the expectations of the questions in docs/query.md.
-func documented() map[string]func(*truth) ([]string, error) {
+func documented(c *harness.Cluster, i *harness.Informerd) map[string]func(*truth) ([]string, error) {
 	within := func(d time.Duration, stamp string) bool {
 		at, err := time.Parse(time.RFC3339, stamp)
 		return err == nil && time.Since(at) < d
@@ -191,12 +199,20 @@ func documented() map[string]func(*truth) ([]string, error) {
 		}
 		panic(fmt.Sprint("no question ", form))
 	}
-	ownedBy := func(o harness.Object) bool {
-		return slices.ContainsFunc(each(o, "metadata", "ownerReferences"), func(r any) bool { return str(r, "kind") == "ReplicaSet" })
+	related := func(lines func(*relations) []string) func(*truth) ([]string, error) {
+		return func(*truth) ([]string, error) {
+			r, err := relationsOf(c, i)
+			if err != nil {
+				return nil, err
+			}
+			return lines(r), nil
+		}
 	}
-	usesSecret := func(o harness.Object) bool {
-		data, _ := json.Marshal(o["spec"])
-		return o.Namespace() == "team-a" && strings.Contains(string(data), `"ftp-credentials"`)
+	around := func(root, direction, edge string) func(*truth) ([]string, error) {
+		return related(func(r *relations) []string {
+			maps.DeleteFunc(r.edges, func(e string, _ bool) bool { return !strings.Contains(e, " "+edge) })
+			return r.walk(root, 3, direction)
+		})
 	}
 	asRoot := func(o harness.Object) bool {
 		return slices.ContainsFunc(containers(o), func(c any) bool {
@@ -222,7 +238,15 @@ func documented() map[string]func(*truth) ([]string, error) {
 		"Which pods run images of this registry path?":                          same(selection, "filter", `object.spec.containers.exists(c, c.image.startsWith("`+shopImages+`"))`),
 		"What belongs to this team, in any kind, custom resources included?":    same(manyKinds(), "labelSelector", "app.kubernetes.io/part-of=shop"),
 		"What is in this namespace, in any kind?":                               where(func(o harness.Object) bool { return o.Namespace() == "shop" }),
-		"What do ReplicaSets own?":                                              where(ownedBy),
+		"What becomes, from now on, of what belongs to this team, in any kind?": same(manyKinds(), "labelSelector", "app.kubernetes.io/part-of=shop"),
+		"What owns this pod?": around("pods/data/kafka-0", "in", "owns "),
+		"What does this Deployment own, and what do those own?": around("deployments.apps/shop/frontend", "out", "owns "),
+		"What uses this ConfigMap?":                             around("configmaps/shop/shop-config", "in", ""),
+		"What uses this Secret?":                                around("secrets/shop/shop-credentials", "in", ""),
+		"What uses this PersistentVolumeClaim?":                 around("persistentvolumeclaims/data/data-kafka-0", "in", ""),
+		"Where is this word, in any kind, and how often in which kind and namespace?": related(func(r *relations) []string {
+			return foundLines(found(r.objects, "checkout"))
+		}),
 		"Which pods request more than 1Gi of memory over all their containers?": same(selection, "filter", `object.spec.containers.map(c, quantity(c.?resources.?requests.?memory.orValue("0")).asApproximateFloat()).sum() > quantity("1Gi").asApproximateFloat()`),
 		"How many pods run each image in each namespace?":                       same(shape, "groupBy", "metadata.namespace,spec.containers[*].image"),
 		"Which Deployments have unavailable replicas?":                          same(selection, "filter", `object.?status.unavailableReplicas.orValue(0) > 0`),
@@ -230,8 +254,11 @@ func documented() map[string]func(*truth) ([]string, error) {
 			stamp := str(o, "metadata", "deletionTimestamp")
 			return stamp != "" && !within(time.Hour, stamp)
 		}),
-		"Which pods use this Secret?":                 where(usesSecret, "pods"),
-		"Which Services have no endpoint?":            where(func(o harness.Object) bool { return len(each(o, "endpoints")) == 0 }, "endpointslices.discovery.k8s.io"),
+		"Which Services select nothing?": related(func(r *relations) []string {
+			return slices.DeleteFunc(r.dangling(), func(line string) bool {
+				return !strings.Contains(line, "services/") || !strings.Contains(strings.Fields(line)[0], "/shop/")
+			})
+		}),
 		"Which ten namespaces request the most CPU?":  same(shape, "groupBy", "metadata.namespace", "agg", "sum(spec.containers[*].resources.requests.cpu)"),
 		"How many objects of each kind are there?":    groups(by(path("apiVersion"), path("kind")), one),
 		"Which pods restarted most?":                  ordered(10, func(a, b harness.Object) int { return restarts(b) - restarts(a) }, everything, "pods"),
@@ -242,8 +269,60 @@ func documented() map[string]func(*truth) ([]string, error) {
 	}
 }
 
-// answered reads an answer as lines: names of objects, or groups.
+// foundLines say what a search finds: how many, of which kinds, and where.
+func foundLines(ids []string) []string {
+	counts := map[string]int{"total": len(ids)}
+	for _, id := range ids {
+		parts := strings.Split(id, "/")
+		counts["kind "+parts[0]]++
+		if parts[1] != "-" {
+			counts["namespace "+parts[1]]++
+		}
+	}
+	var lines []string
+	for what, n := range counts {
+		lines = append(lines, fmt.Sprintf("%s = %d", what, n))
+	}
+	return lines
+}
+
+// answered reads an answer as lines: names of objects, groups, facets, edges.
 func answered(i *harness.Informerd, url string) ([]string, error) {
+	switch {
+	case strings.HasPrefix(url, "/v1/graph/dangling"):
+		return readDangling(i, url)
+	case strings.HasPrefix(url, "/v1/graph/"):
+		var g graph
+		err := i.Read(url, &g)
+		return g.edges(), err
+	case strings.HasPrefix(url, "/v1/search"):
+		return readFound(i, url)
+	}
+	return listed(i, url)
+}
+
+func readFound(i *harness.Informerd, url string) ([]string, error) {
+	type values []struct {
+		Value   string
+		Objects int
+	}
+	var answer struct {
+		Total  int
+		Facets struct{ Kind, Namespace values }
+	}
+	if err := i.Read(url, &answer); err != nil {
+		return nil, err
+	}
+	lines := []string{fmt.Sprintf("total = %d", answer.Total)}
+	for what, all := range map[string]values{"kind": answer.Facets.Kind, "namespace": answer.Facets.Namespace} {
+		for _, v := range all {
+			lines = append(lines, fmt.Sprintf("%s %s = %d", what, v.Value, v.Objects))
+		}
+	}
+	return lines, nil
+}
+
+func listed(i *harness.Informerd, url string) ([]string, error) {
 	var answer struct {
 		Kind     string
 		Metadata struct {
@@ -253,7 +332,8 @@ func answered(i *harness.Informerd, url string) ([]string, error) {
 				State            string
 			}
 		}
-		Items []harness.Object
+		Facets []facet
+		Items  []harness.Object
 	}
 	if err := i.Read(url, &answer); err != nil {
 		return nil, err
@@ -262,6 +342,9 @@ func answered(i *harness.Informerd, url string) ([]string, error) {
 		if !r.Answered && r.State != "unwatched" {
 			return nil, fmt.Errorf("%s is not answered: %s", r.Resource, r.Reason)
 		}
+	}
+	if len(answer.Facets) > 0 {
+		return facetLines(answer.Facets), nil
 	}
 	lines := []string{}
 	for _, item := range answer.Items {
@@ -272,6 +355,24 @@ func answered(i *harness.Informerd, url string) ([]string, error) {
 		}
 	}
 	return lines, nil
+}
+
+// facet is one of an answer.
+type facet struct {
+	Path   string
+	Values []struct {
+		Value   any
+		Objects int
+	}
+}
+
+func facetLines(all []facet) (lines []string) {
+	for _, f := range all {
+		for _, v := range f.Values {
+			lines = append(lines, fmt.Sprintf("%s|%s = %d", f.Path, strings.ReplaceAll(fmt.Sprint(v.Value), "<nil>", "null"), v.Objects))
+		}
+	}
+	return lines
 }
 
 var columnOrder = []string{"metadata.namespace", "apiVersion", "kind", "status.phase", "spec.nodeName", "spec.containers[*].image"}
@@ -379,7 +480,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-var documentedQuestion = regexp.MustCompile(`(?m)^# (.+\?|.+)\ncurl -sG "\$INFORMERD([^"]+)"(.*)$`)
+var documentedQuestion = regexp.MustCompile(`(?m)^# (.+\?|.+)\ncurl -sN?G "\$INFORMERD([^"]+)"(.*)$`)
 var documentedParameter = regexp.MustCompile(`--data-urlencode '([^'=]+)=([^']*)'`)
 
 // TestDocumentedQueries asks what docs/query.md shows.
@@ -396,7 +497,8 @@ func TestDocumentedQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wanted := documented()
+	checkExamples(t, i, root)
+	wanted := documented(c, i)
 	found := documentedQuestion.FindAllStringSubmatch(string(doc), -1)
 	if len(found) != len(wanted) {
 		t.Errorf("docs/query.md shows %d questions, %d are expected", len(found), len(wanted))
@@ -411,94 +513,172 @@ func TestDocumentedQueries(t *testing.T) {
 			continue
 		}
 		q.ordered = slices.Contains(q.form, "sort") && !slices.Contains(q.form, "groupBy")
+		if q.parameter("watch") == "true" {
+			q.form = slices.DeleteFunc(q.form, func(s string) bool { return s == "watch" || s == "true" })
+			f := harness.Follow(t, i, q.url())
+			f.Wait(t)
+			harness.Eventually(t, time.Minute, m[1], func() error { told.anew(); return q.sameAs(f, told) })
+			continue
+		}
 		q.check(t, i, told)
 	}
 }
 
-// TestQueriesWatched follows selections while objects come, change and go.
-func TestQueriesWatched(t *testing.T) {
+// documentedExample is one of the other URLs in the documents, or a part of one
+// that is asked of pods.
+var (
+	documentedExample = regexp.MustCompile(`(?m)^(?:curl -sN? 'https?://localhost:8080|curl -sN? 'localhost:8080)?(/v1/[^'\s]+)`)
+	documentedPart    = regexp.MustCompile(`(?m)^((?:sort|groupBy)=\S+)`)
+	documentedFilter  = regexp.MustCompile(`(?m)^((?:object\.|age\().*)$`)
+)
+
+// checkExamples asks what the documents show beside the questions. Names of
+// objects in them need not be of this cluster.
+func checkExamples(t *testing.T, i *harness.Informerd, root string) {
+	asked := 0
+	for _, doc := range []string{"query.md", "search.md", "graph.md", "api.md"} {
+		text, err := os.ReadFile(filepath.Join(root, "docs", doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var examples []string
+		for _, m := range documentedExample.FindAllStringSubmatch(string(text), -1) {
+			examples = append(examples, m[1])
+		}
+		for _, m := range documentedPart.FindAllStringSubmatch(string(text), -1) {
+			examples = append(examples, podsRoute+"?"+m[1])
+		}
+		for _, m := range documentedFilter.FindAllStringSubmatch(string(text), -1) {
+			examples = append(examples, podsRoute+"?filter="+url.QueryEscape(m[1]))
+		}
+		asked += len(examples)
+		for _, example := range examples {
+			path, parameters, _ := strings.Cut(example, "?")
+			form, err := url.ParseQuery(parameters)
+			if err != nil {
+				t.Errorf("%s: %s: %v", doc, example, err)
+				continue
+			}
+			if form.Has("watch") {
+				form.Set("timeoutSeconds", "1")
+			}
+			a := i.MustGet(t, path+"?"+form.Encode())
+			named := strings.HasPrefix(path, "/v1/graph/") && a.Status == http.StatusNotFound
+			several := form.Has("cluster") && a.Status == http.StatusBadRequest && strings.Contains(string(a.Body), "is not configured")
+			if a.Status != http.StatusOK && !named && !several {
+				t.Errorf("%s: %s: %d %s", doc, example, a.Status, a.Body)
+			}
+		}
+	}
+	if asked < 30 {
+		t.Errorf("only %d examples were found", asked)
+	}
+}
+
+// TestQueryTables: rows of several kinds in one table are those that the API
+// server prints of each.
+func TestQueryTables(t *testing.T) {
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
-	i.WaitLive(t, syncTime)
-	createNamespace(t, c, "watched")
-	told := newTruth(t, c, i)
-	const route = "/v1/resources/configmaps/objects"
-	even := func(o harness.Object) bool { return str(o, "data", "parity") == "even" }
-	inside := func(o harness.Object) bool { return o.Namespace() == "watched" }
-	long := func(o harness.Object) bool { return len(str(o, "data", "text")) > 3 }
-	questions := append(
-		asked(route, where(func(o harness.Object) bool { return inside(o) && even(o) }, "configmaps"),
-			filter(`object.?data.parity.orValue("") == "even"`, "namespace", "watched"),
-			fields("data.parity=even,metadata.namespace=watched"),
-			labelled("parity=even", "namespace", "watched"),
-			filter(`object.metadata.?labels.parity.orValue("") == "even"`, "fieldSelector", "metadata.namespace=watched")),
-		asked(route, where(func(o harness.Object) bool { return inside(o) && long(o) }, "configmaps"),
-			filter(`object.metadata.namespace == "watched" && has(object.data) && object.data.?text.orValue("").size() > 3`))...)
-	var followers []*harness.Follower
-	for _, q := range questions {
-		f := harness.Follow(t, i, q.url())
-		f.Wait(t)
-		followers = append(followers, f)
+	i.WaitLive(t, syncTime, "pods", "deployments.apps", "queues.messaging.example.com")
+	uris := map[string]string{
+		"pods": "/api/v1/namespaces/shop/pods", "deployments.apps": "/apis/apps/v1/namespaces/shop/deployments",
+		"queues.messaging.example.com": "/apis/messaging.example.com/v1/namespaces/shop/queues",
 	}
-	churnConfigMaps(t, c, "watched")
-	for n, f := range followers {
-		q := questions[n]
-		f.CheckEqual(t, func() (map[string]harness.Object, error) { return told.keyed(q) })
-		if len(f.Changes()) == 0 {
-			t.Errorf("%s saw no change", q.url())
-		}
+	type row struct {
+		Resource string
+		Cells    []any
+		Object   harness.Object
 	}
-}
-
-// keyed are the objects that q finds, as the API server has them.
-func (t *truth) keyed(q question) (map[string]harness.Object, error) {
-	t.anew()
-	names, err := q.want(t)
-	if err != nil {
-		return nil, err
+	line := func(resource string, r row) string {
+		return fmt.Sprint(resource, " ", r.Object.Name(), " ", r.Cells[:len(r.Cells)-1]) // the last is the age
 	}
-	all, err := t.of("configmaps")
-	found := map[string]harness.Object{}
-	for _, o := range all {
-		if slices.Contains(names, name(o)) {
-			found[o.Key()] = harness.Kept(o)
-		}
-	}
-	return found, err
-}
-
-// churnConfigMaps creates, changes and deletes so that objects enter and leave
-// every selection.
-func churnConfigMaps(tb testing.TB, c *harness.Cluster, namespace string) {
-	tb.Helper()
-	client := c.Dynamic.Resource(configMaps).Namespace(namespace)
-	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
-	defer cancel()
-	object := func(n, round int) *unstructured.Unstructured {
-		parity := []string{"even", "odd"}[(n+round)%2]
-		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap",
-			"metadata": map[string]any{"name": fmt.Sprintf("churned-%02d", n), "labels": map[string]any{"parity": parity}},
-			"data":     map[string]any{"parity": parity, "text": strings.Repeat("x", (n*7+round*3)%9)},
-		}}
-	}
-	for round := range 4 {
-		for n := range 12 {
-			var err error
-			switch {
-			case round == 0:
-				_, err = client.Create(ctx, object(n, round), metav1.CreateOptions{})
-			case round == 3 && n%3 == 0:
-				err = client.Delete(ctx, fmt.Sprintf("churned-%02d", n), metav1.DeleteOptions{})
-			default:
-				_, err = client.Update(ctx, object(n, round), metav1.UpdateOptions{})
-			}
+	harness.Eventually(t, time.Minute, "the rows to equal the API server's", func() error {
+		var want, got []string
+		for resource, uri := range uris {
+			a, err := c.Raw(t.Context(), "GET", uri, "application/json;as=Table;v=v1;g=meta.k8s.io")
 			if err != nil {
-				tb.Fatal(err)
+				return err
+			}
+			var printed struct {
+				ColumnDefinitions []struct{ Priority int }
+				Rows              []row
+			}
+			if err := json.Unmarshal(a.Body, &printed); err != nil || a.Status != http.StatusOK {
+				return fmt.Errorf("%s: %d, %v", uri, a.Status, err)
+			}
+			for _, r := range printed.Rows {
+				for len(r.Cells) > 0 && printed.ColumnDefinitions[len(r.Cells)-1].Priority > 0 {
+					r.Cells = r.Cells[:len(r.Cells)-1]
+				}
+				want = append(want, line(resource, r))
 			}
 		}
-	}
-	tb.Cleanup(func() {
-		_ = client.DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "parity"})
+		var table struct {
+			Columns []struct {
+				Resource string
+				Columns  []struct{ Priority int }
+			}
+			Items []row
+		}
+		answer, err := i.Get("/v1/query?view=table&namespace=shop&sort=metadata.name&resources=" + strings.Join(slices.Sorted(maps.Keys(uris)), ","))
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(answer.Body, &table); err != nil {
+			return err
+		}
+		for _, r := range table.Items {
+			for _, columns := range table.Columns {
+				for columns.Resource == r.Resource && columns.Columns[len(r.Cells)-1].Priority > 0 {
+					r.Cells = r.Cells[:len(r.Cells)-1]
+				}
+			}
+			got = append(got, line(r.Resource, r))
+		}
+		if !slices.IsSortedFunc(table.Items, func(a, b row) int { return strings.Compare(a.Object.Name(), b.Object.Name()) }) {
+			return fmt.Errorf("the rows are not sorted")
+		}
+		return same(got, want)
 	})
+}
+
+// TestQueryClusters: one question to two clusters, which are the same one under
+// two names, finds everything twice and says where.
+func TestQueryClusters(t *testing.T) {
+	c := demoCluster(t)
+	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: "- match: [configmaps]\n"})
+	i.Stop()
+	i.WriteConfig(fmt.Sprintf("listen: %s\nclusters:\n- {name: east, kubeconfig: %q}\n- {name: west, kubeconfig: %q}\nsnapshot: {path: \"\"}\nresources: [{match: [configmaps]}]\n",
+		strings.TrimPrefix(i.URL, "http://"), c.Kubeconfig("admin"), c.Kubeconfig("admin")))
+	i.Start()
+	told := &truth{cluster: c, resources: map[string]harness.Resource{"configmaps": {Version: "v1", Resource: "configmaps"}}}
+	for query, clusters := range map[string][]string{"": {"east", "west"}, "&cluster=west": {"west"}, "&cluster=east&cluster=west": {"east", "west"}} {
+		harness.Eventually(t, syncTime, "the ConfigMaps of "+fmt.Sprint(clusters), func() error {
+			told.anew()
+			all, err := told.of("configmaps")
+			if err != nil {
+				return err
+			}
+			var answer struct{ Items []harness.Object }
+			if err := i.Read("/v1/query?resources=configmaps&sort=metadata.name"+query, &answer); err != nil {
+				return err
+			}
+			var got, want []string
+			for _, o := range answer.Items {
+				from, _ := o["cluster"].(string)
+				delete(o, "cluster")
+				got = append(got, from+" "+o.Canonical())
+			}
+			for _, o := range all {
+				for _, from := range clusters {
+					if len(clusters) == 1 {
+						from = "" // there is nothing to tell apart
+					}
+					want = append(want, from+" "+harness.Kept(o).Canonical())
+				}
+			}
+			return same(got, want)
+		})
+	}
 }

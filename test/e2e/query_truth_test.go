@@ -221,3 +221,34 @@ func amountOf(text string) string {
 	}
 	return q.AsDec().String()
 }
+
+// facets count the objects that have each value of some paths.
+func facets(resource string, paths ...string) func(*truth) ([]string, error) {
+	return func(t *truth) ([]string, error) {
+		var resources []string
+		if resource != "" {
+			resources = []string{resource}
+		}
+		all, err := t.of(resources...)
+		lines := []string{}
+		for _, path := range paths {
+			counts := map[string]int{}
+			for _, o := range all {
+				values := map[string]bool{}
+				for _, v := range at(o, strings.ReplaceAll(path, "[*]", ".*")) {
+					values[fmt.Sprint(v)] = true
+				}
+				if len(values) == 0 {
+					values["null"] = true
+				}
+				for v := range values {
+					counts[v]++
+				}
+			}
+			for v, n := range counts {
+				lines = append(lines, fmt.Sprintf("%s|%s = %d", path, v, n))
+			}
+		}
+		return lines, err
+	}
+}

@@ -63,6 +63,12 @@ const (
 `
 )
 
+// declared are the other sections that take effect while it runs.
+const declared = `references:
+- {edge: logsInWith, from: queues.messaging.example.com, path: spec.secretRef, to: secrets}
+search: {texts: {queues.messaging.example.com: [spec.retention]}}
+`
+
 // TestReload: a changed config.yaml takes effect without a restart and touches
 // the resources it is about, nothing else: no watch of another one is opened
 // anew, no stream ends. A bad file changes nothing.
@@ -170,6 +176,22 @@ func TestReload(t *testing.T) {
 	if n := i.Resource(t, "deployments.apps").Objects; n == 0 {
 		t.Error("there are no deployments")
 	}
+
+	// Relations and texts are declared without touching any resource.
+	step("reference and text declared", rulesDropped+declared, nil, func() error {
+		var around struct{ Edges []struct{ To, Edge string } }
+		if err := i.Read("/v1/graph/queues.messaging.example.com/shop/orders?direction=out&depth=1", &around); err != nil {
+			return err
+		}
+		var found struct{ Total int }
+		if err := i.Read("/v1/search?q=text:72h", &found); err != nil {
+			return err
+		}
+		if len(around.Edges) != 1 || around.Edges[0].Edge != "logsInWith" || around.Edges[0].To != "secrets/shop/shop-credentials" || found.Total == 0 {
+			return fmt.Errorf("edges %v, %d objects found by a text", around.Edges, found.Total)
+		}
+		return nil
+	})
 
 	// Each mistake is said with its line, and the file is refused whole.
 	lines := len(i.LogLines("refused"))

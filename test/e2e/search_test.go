@@ -160,7 +160,8 @@ func TestComplete(t *testing.T) {
 		"for=resources&prefix=deploy":                                   "deployments.apps",
 		"for=resources&prefix=queue":                                    "queues.messaging.example.com",
 		"for=paths&resource=pods&prefix=spec.containers[*].im":          "spec.containers[*].image",
-		"for=paths&resource=queues.messaging.example.com&prefix=spec.":  "",
+		"for=paths&resource=queues.messaging.example.com&prefix=spec.":  "spec.consumers[*]",
+		"for=paths&resource=pods&prefix=spec.containers[*].lifecycle":   "spec.containers[*].lifecycle.preStop.httpGet.path",
 		"for=values&resource=deploy&path=metadata.labels&prefix=app.ku": "app.kubernetes.io/name",
 	} {
 		var got struct{ Items []struct{ Value string } }

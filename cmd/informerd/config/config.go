@@ -8,7 +8,6 @@
 package config
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -176,8 +175,6 @@ func (c *Config) NeedsRestart(next *Config) []string {
 		{"snapshot.interval", c.Snapshot.Interval != next.Snapshot.Interval},
 		{"verify.interval", c.Verify != next.Verify},
 		{"syncs", c.Syncs != next.Syncs},
-		{"references", !slices.Equal(c.References, next.References)},
-		{"search", !maps.EqualFunc(c.Search.Texts, next.Search.Texts, slices.Equal)},
 		{"log.format", c.Log.Format != next.Log.Format},
 	} {
 		if s.differs {

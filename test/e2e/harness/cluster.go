@@ -303,21 +303,21 @@ func parseAudit(line string) (Request, error) {
 }
 
 // Raw asks the API server for a path with its query, as the admin.
-func (c *Cluster) Raw(ctx context.Context, method, uri, accept string) (code int, body []byte, err error) {
+func (c *Cluster) Raw(ctx context.Context, method, uri, accept string) (*Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.Config.Host+uri, nil)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	r.Header.Set("Accept", accept)
 	client, err := rest.HTTPClientFor(c.Config)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	defer resp.Body.Close()
-	body, err = io.ReadAll(resp.Body)
-	return resp.StatusCode, body, err
+	body, err := io.ReadAll(resp.Body)
+	return &Answer{resp.StatusCode, resp.Header, body}, err
 }

@@ -20,6 +20,8 @@ type CRD struct {
 	Versions            []string // the first is stored; default v1
 	Selectable          []string // such as ".spec.color"
 	Columns             []string // such as ".spec.size"
+	// Printed are columns beside those.
+	Printed []apiextensionsv1.CustomResourceColumnDefinition
 }
 
 // Name is the name of the definition and of its resource.
@@ -71,6 +73,7 @@ func (d CRD) Definition() *apiextensionsv1.CustomResourceDefinition {
 			v.AdditionalPrinterColumns = append(v.AdditionalPrinterColumns,
 				apiextensionsv1.CustomResourceColumnDefinition{Name: path, Type: "string", JSONPath: path})
 		}
+		v.AdditionalPrinterColumns = append(v.AdditionalPrinterColumns, d.Printed...)
 		crd.Spec.Versions = append(crd.Spec.Versions, v)
 	}
 	return crd

@@ -29,7 +29,8 @@ func (c Change) String() string { return fmt.Sprintf("%s %s at %s", c.Type, c.Ke
 //
 // Whatever a correct stream cannot hold is a fault: an ADDED of an object that
 // is there, a MODIFIED or DELETED of one that is not, or a MODIFIED that changes
-// nothing.
+// nothing. A stream that shows parts of objects is not held to the last of these,
+// nor one about many resources to ids on its changes: its bookmarks have them.
 type Follower struct {
 	informerd *Informerd
 	path      string
@@ -48,6 +49,8 @@ type Follower struct {
 	initials    int // times the present objects were sent
 	bookmarks   int
 	initial     map[string]Object // being received, after RESYNC or at the start
+	wholes      map[string]Object // the last GROUPS and FACETS
+	told        int               // how many of them came
 }
 
 // Follow follows path, which is without watch=true.
@@ -56,7 +59,7 @@ func Follow(tb testing.TB, i *Informerd, path string) *Follower {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Follower{
 		informerd: i, path: path, cancel: cancel, done: make(chan struct{}),
-		objects: map[string]Object{},
+		objects: map[string]Object{}, wholes: map[string]Object{},
 	}
 	tb.Cleanup(f.Stop)
 	go func() {
@@ -152,6 +155,7 @@ func (f *Follower) read(r *bufio.Reader) error {
 
 type streamEvent struct {
 	Type            string
+	Resource        string // of a stream about many
 	ResourceVersion string
 	State           string
 	Reason          string
@@ -175,8 +179,16 @@ func (f *Follower) event(id, data string) error {
 		}
 	case "RESYNC":
 		f.resyncs++
+		if e.Resource != "" {
+			f.forgetLocked(e.Resource)
+			break
+		}
 		f.initials++
 		f.initial = map[string]Object{}
+	case "GROUPS", "FACETS":
+		f.wholes[e.Type] = e.Object
+		f.told++
+	case "WARNING": // the filter has no value for some objects
 	case "STATE":
 		f.states = append(f.states, e.State)
 	case "ERROR":
@@ -191,8 +203,18 @@ func (f *Follower) event(id, data string) error {
 	return nil
 }
 
+// forgetLocked forgets the objects of one of many resources.
+func (f *Follower) forgetLocked(resource string) {
+	for _, objects := range []map[string]Object{f.objects, f.initial} {
+		maps.DeleteFunc(objects, func(key string, _ Object) bool { return strings.HasPrefix(key, resource+" ") })
+	}
+}
+
 func (f *Follower) changeLocked(e streamEvent, id string) {
 	o, key := e.Object, e.Object.Key()
+	if e.Resource != "" {
+		key = e.Resource + " " + key
+	}
 	if f.initial != nil {
 		if e.Type != "ADDED" {
 			f.faultLocked("%s %s among the initial objects", e.Type, key)
@@ -204,7 +226,7 @@ func (f *Follower) changeLocked(e streamEvent, id string) {
 		return
 	}
 	change := Change{e.Type, key, o.UID(), o.ResourceVersion(), id}
-	if id == "" {
+	if id == "" && e.Resource == "" {
 		f.faultLocked("%s has no id", change)
 	}
 	held, there := f.objects[key]
@@ -215,7 +237,7 @@ func (f *Follower) changeLocked(e streamEvent, id string) {
 		f.faultLocked("%s, but it is not there", change)
 	case e.Type == "MODIFIED" && held.UID() != o.UID():
 		f.faultLocked("%s changes the UID", change)
-	case e.Type == "MODIFIED" && held.ResourceVersion() == o.ResourceVersion():
+	case e.Type == "MODIFIED" && held.ResourceVersion() == o.ResourceVersion() && o.ResourceVersion() != "":
 		f.faultLocked("%s changes nothing", change)
 	}
 	f.changes = append(f.changes, change)
@@ -281,13 +303,21 @@ func (f *Follower) Objects() map[string]Object {
 	return maps.Clone(f.objects)
 }
 
+// Whole is the last answer that the stream told whole, in an event GROUPS or
+// FACETS, and how many it told.
+func (f *Follower) Whole(event string) (Object, int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.wholes[event], f.told
+}
+
 // Wait waits until the initial objects have been received.
 func (f *Follower) Wait(tb testing.TB) {
 	tb.Helper()
 	Eventually(tb, time.Minute, "follower of "+f.path, func() error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.bookmarks == 0 {
+		if f.bookmarks == 0 && f.told == 0 {
 			return fmt.Errorf("no bookmark yet; connections ended: %v", f.ends)
 		}
 		return nil

@@ -1,0 +1,149 @@
+package kubeapi
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/informerd/informerd/cache"
+)
+
+const (
+	// maxDocuments and maxDocumentBytes bound what is kept.
+	maxDocuments     = 256
+	maxDocumentBytes = 32 << 20
+)
+
+// Documents keeps what API servers say about themselves where a restart finds
+// it. Implementations are safe for concurrent use.
+type Documents interface {
+	Documents() ([]cache.Document, error)
+	// SaveDocument saves one and forgets others in its favour.
+	SaveDocument(d cache.Document, forget []cache.DocumentKey) error
+}
+
+// library holds what the API server said about itself, compressed, so that it is
+// asked seldom and not missed while it is away. The zero value is ready.
+type library struct {
+	mu    sync.Mutex // guards all below
+	byKey map[cache.DocumentKey]cache.Document
+	bytes int
+}
+
+func (l *library) get(key cache.DocumentKey) (cache.Document, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d, ok := l.byKey[key]
+	return d, ok
+}
+
+// confirm notes that the API server says a document still.
+func (l *library) confirm(key cache.DocumentKey, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d, ok := l.byKey[key]; ok {
+		d.Fetched = now
+		l.byKey[key] = d
+	}
+}
+
+// put returns the keys of the documents that made room: what was at the same
+// path with another query, which of OpenAPI is a hash of its contents, and the
+// oldest.
+func (l *library) put(d cache.Document) (gone []cache.DocumentKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byKey == nil {
+		l.byKey = map[cache.DocumentKey]cache.Document{}
+	}
+	for k := range l.byKey {
+		if k != d.DocumentKey && samePath(k, d.DocumentKey) {
+			gone = append(gone, k)
+			l.removeLocked(k)
+		}
+	}
+	l.removeLocked(d.DocumentKey)
+	l.byKey[d.DocumentKey] = d
+	l.bytes += len(d.Data)
+	for len(l.byKey) > maxDocuments || l.bytes > maxDocumentBytes {
+		oldest := l.oldestLocked()
+		gone = append(gone, oldest)
+		l.removeLocked(oldest)
+	}
+	return gone
+}
+
+func (l *library) removeLocked(key cache.DocumentKey) {
+	l.bytes -= len(l.byKey[key].Data)
+	delete(l.byKey, key)
+}
+
+func (l *library) oldestLocked() (oldest cache.DocumentKey) {
+	var since time.Time
+	for k, d := range l.byKey {
+		if since.IsZero() || d.Fetched.Before(since) {
+			oldest, since = k, d.Fetched
+		}
+	}
+	return oldest
+}
+
+func samePath(a, b cache.DocumentKey) bool {
+	pathA, _, _ := strings.Cut(a.URI, "?")
+	pathB, _, _ := strings.Cut(b.URI, "?")
+	return a.Cluster == b.Cluster && a.Accept == b.Accept && pathA == pathB
+}
+
+// keep holds a document, and saves it.
+func (a *API) keep(key cache.DocumentKey, doc *document) {
+	data, err := pack(doc.body)
+	if err != nil {
+		a.log.Warn("cannot keep a document of the API server", "path", key.URI, "err", err)
+		return
+	}
+	d := cache.Document{DocumentKey: key, ContentType: doc.contentType, ETag: doc.etag, Fetched: time.Now(), Data: data}
+	gone := a.documents.put(d)
+	if a.Documents == nil {
+		return
+	}
+	if err := a.Documents.SaveDocument(d, gone); err != nil {
+		a.log.Warn("cannot save a document of the API server", "path", key.URI, "err", err)
+	}
+}
+
+// restoreDocuments takes over what was saved.
+func (a *API) restoreDocuments() {
+	if a.Documents == nil {
+		return
+	}
+	saved, err := a.Documents.Documents()
+	if err != nil {
+		a.log.Warn("cannot read the saved documents of the API server", "err", err)
+	}
+	for _, d := range saved {
+		a.documents.put(d)
+	}
+}
+
+func pack(body []byte) ([]byte, error) {
+	var data bytes.Buffer
+	z := gzip.NewWriter(&data)
+	if _, err := z.Write(body); err != nil {
+		return nil, err
+	}
+	err := z.Close()
+	return data.Bytes(), err
+}
+
+func unpack(d cache.Document) (*document, error) {
+	z, err := gzip.NewReader(bytes.NewReader(d.Data))
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(z)
+	return &document{contentType: d.ContentType, etag: d.ETag, body: body}, err
+}

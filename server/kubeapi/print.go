@@ -1,0 +1,39 @@
+package kubeapi
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// Printed are objects of one resource as the API server prints them for people.
+type Printed struct {
+	Columns []metav1.TableColumnDefinition
+	// Rows are in the order of the objects. One may have fewer cells than there
+	// are columns.
+	Rows [][]any
+}
+
+// Print prints objects of a resource, as in the tables of this API: with rows
+// that the API server made, and names and ages alone while it is away.
+func (a *API) Print(ctx context.Context, res Resource, objs []*cache.Object) (Printed, error) {
+	t := &target{request: &request{cluster: res.Spec().Cluster}, Resource: res, status: res.Status(), store: res.Store()}
+	out := Printed{Columns: genericColumns, Rows: make([][]any, len(objs))}
+	if t.store == nil { // it was stopped since they were found
+		for i, o := range objs {
+			out.Rows[i] = unprinted(out.Columns, o)
+		}
+		return out, nil
+	}
+	columns, lines, err := a.printer(t).lines(ctx, objs)
+	if err != nil {
+		return Printed{}, err
+	}
+	for i, l := range lines {
+		out.Rows[i] = l.cells
+	}
+	out.Columns = columns
+	return out, nil
+}

@@ -1,0 +1,115 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"time"
+)
+
+const (
+	// retoldInterval is how often groups and facets are told at most.
+	retoldInterval = time.Second
+	// retoldShare bounds the share of time spent computing them: one part in so
+	// many, as long as that keeps nobody waiting for longer than retoldPatience.
+	retoldShare    = 10
+	retoldPatience = 10 * time.Second
+)
+
+// retold is an answer over all objects found that a stream tells whole whenever
+// it changed: groups, or facets. It belongs to the goroutine of its request.
+type retold struct {
+	query *query
+	event string // GROUPS or FACETS
+	pause time.Duration
+	due   time.Time
+	at    string // revisionsOf what was computed last
+	told  []byte
+}
+
+func (s *Server) newRetold(q *query, event string) *retold {
+	return &retold{query: q, event: event, pause: min(retoldInterval, s.Heartbeat)}
+}
+
+// watchedFacets tells the facets of a stream of objects; nil if q asks for none.
+func (s *Server) watchedFacets(q *query) *retold {
+	if q.summary.Grouped || len(q.summary.Facets) == 0 {
+		return nil
+	}
+	return s.newRetold(q, "FACETS")
+}
+
+// compute returns the data of the next event, nil if nothing it could be
+// different for changed.
+func (t *retold) compute(ctx context.Context, kinds []Resource) ([]byte, error) {
+	began := time.Now()
+	t.due = began.Add(t.pause)
+	at := revisionsOf(kinds)
+	if at == t.at {
+		return nil, nil
+	}
+	a, err := askKinds(ctx, kinds, t.query.Query, false)
+	if err != nil {
+		return nil, err
+	}
+	for i := range a.states {
+		a.states[i].ResourceVersion = "" // what stays the same is not told again
+	}
+	l, err := t.listing(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	t.at = at
+	t.due = time.Now().Add(max(t.pause, min(retoldShare*time.Since(began), retoldPatience)))
+	data, err := appendList([]byte(`{"type":"`+t.event+`","object":`), l)
+	return append(bytes.TrimSuffix(data, []byte("\n")), '}'), err
+}
+
+func (t *retold) listing(ctx context.Context, a *kindsAnswer) (*listing, error) {
+	if t.query.summary.Grouped {
+		return t.query.groupList(ctx, a.objects, listMeta{Resources: a.states})
+	}
+	facets, err := t.query.facets(ctx, a.objects)
+	return &listing{Kind: "FacetList", APIVersion: apiVersion, Metadata: listMeta{Resources: a.states}, Facets: facets}, err
+}
+
+// tell writes data unless it is what was told before.
+func (t *retold) tell(out *eventWriter, data []byte) (bool, error) {
+	if data == nil || bytes.Equal(data, t.told) {
+		return false, nil
+	}
+	t.told = data
+	return true, out.event(t.event, "", data)
+}
+
+// tellDue computes and tells what is due, of kinds. That none of them can be read
+// now is no error: the stream says so otherwise.
+func (t *retold) tellDue(ctx context.Context, kinds []Resource, out *eventWriter) error {
+	if t == nil || time.Now().Before(t.due) {
+		return nil
+	}
+	data, err := t.compute(ctx, kinds)
+	if err != nil {
+		if ctx.Err() == nil && statusOf(err).Code == http.StatusServiceUnavailable {
+			return nil
+		}
+		return err
+	}
+	_, err = t.tell(out, data)
+	return err
+}
+
+// appendList appends a whole list as JSON.
+func appendList(dst []byte, l *listing) ([]byte, error) {
+	var lw jsonWriter
+	dst, err := lw.head(dst, l)
+	if err != nil {
+		return dst, err
+	}
+	for i := range l.count {
+		if dst, err = lw.item(dst, l, i); err != nil {
+			return dst, err
+		}
+	}
+	return lw.foot(dst, l), nil
+}

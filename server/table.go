@@ -1,0 +1,217 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// tableColumns are those that the API server prints of one resource.
+type tableColumns struct {
+	Cluster    string                         `json:"cluster,omitempty"`
+	Resource   string                         `json:"resource"`
+	Namespaced bool                           `json:"namespaced"`
+	Columns    []metav1.TableColumnDefinition `json:"columns"`
+}
+
+// tableRow is an item of view=table.
+type tableRow struct {
+	Cluster  string          `json:"cluster,omitempty"`
+	Resource string          `json:"resource"`
+	Cells    []any           `json:"cells"`
+	Object   json.RawMessage `json:"object"` // its metadata
+}
+
+// rows makes of l, a list of objects, one of their rows. of tells which resource
+// each object is of; clusters says that they are of several.
+func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, of func(*cache.Object) Resource, clusters bool) error {
+	cluster := func(spec cache.Spec) string {
+		if clusters {
+			return spec.Cluster
+		}
+		return ""
+	}
+	byResource := map[Resource][]*cache.Object{}
+	var order []Resource
+	for _, o := range objects {
+		r := of(o)
+		if byResource[r] == nil {
+			order = append(order, r)
+		}
+		byResource[r] = append(byResource[r], o)
+	}
+	cells := make(map[*cache.Object][]any, len(objects))
+	l.Columns = []tableColumns{}
+	for _, r := range order {
+		printed, err := s.kube.Print(ctx, r, byResource[r])
+		if err != nil {
+			return err
+		}
+		spec := r.Spec()
+		l.Columns = append(l.Columns, tableColumns{cluster(spec), spec.Name(), spec.Namespaced, printed.Columns})
+		for i, o := range byResource[r] {
+			cells[o] = printed.Rows[i]
+		}
+	}
+	enc := &encoder{view: partialView}
+	l.Kind, l.APIVersion = "Table", apiVersion
+	l.item = func(dst []byte, i int) ([]byte, error) {
+		object, err := enc.append(nil, objects[i])
+		if err != nil {
+			return dst, err
+		}
+		spec := of(objects[i]).Spec()
+		row, err := marshal(tableRow{cluster(spec), spec.Name(), cells[objects[i]], object}, false)
+		return append(dst, row...), err
+	}
+	return nil
+}
+
+// tableWriter writes text for people: for each resource its columns and rows, as
+// kubectl get does.
+type tableWriter struct {
+	scratch
+	columns map[[2]string]tableColumns // by cluster and resource
+	order   [][2]string
+	rows    map[[2]string][]string // lines, cells separated by tabs
+}
+
+func (w *tableWriter) head(dst []byte, l *listing) ([]byte, error) {
+	w.columns, w.rows = map[[2]string]tableColumns{}, map[[2]string][]string{}
+	for _, c := range l.Columns {
+		key := [2]string{c.Cluster, c.Resource}
+		w.columns[key] = c
+		w.order = append(w.order, key)
+	}
+	return dst, nil
+}
+
+func (w *tableWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
+	item, err := w.read(l, i)
+	if err != nil {
+		return dst, err
+	}
+	var row tableRow
+	decoder := json.NewDecoder(bytes.NewReader(item))
+	decoder.UseNumber()
+	if err := decoder.Decode(&row); err != nil {
+		return dst, err
+	}
+	var object metav1.PartialObjectMetadata
+	if err := json.Unmarshal(row.Object, &object); err != nil {
+		return dst, err
+	}
+	key := [2]string{row.Cluster, row.Resource}
+	columns := w.columns[key]
+	var line []string
+	if columns.Namespaced {
+		line = append(line, object.Namespace)
+	}
+	for i, cell := range row.Cells {
+		if i < len(columns.Columns) && columns.Columns[i].Priority > 0 {
+			continue // of kubectl get -o wide
+		}
+		line = append(line, cellText(cell))
+	}
+	w.rows[key] = append(w.rows[key], strings.Join(line, "\t"))
+	return dst, nil
+}
+
+func (w *tableWriter) foot(dst []byte, _ *listing) []byte {
+	var out bytes.Buffer
+	for n, key := range w.order {
+		if n > 0 {
+			out.WriteByte('\n')
+		}
+		if len(w.order) > 1 {
+			fmt.Fprintf(&out, "# %s\n", strings.TrimPrefix(strings.Join(key[:], "/"), "/"))
+		}
+		writeTable(&out, append([]string{w.columns[key].header()}, w.rows[key]...))
+	}
+	return append(dst, out.Bytes()...)
+}
+
+func (c tableColumns) header() string {
+	var names []string
+	if c.Namespaced {
+		names = append(names, "NAMESPACE")
+	}
+	for _, column := range c.Columns {
+		if column.Priority == 0 {
+			names = append(names, strings.ToUpper(column.Name))
+		}
+	}
+	return strings.Join(names, "\t")
+}
+
+// cellText is a cell in one line.
+func cellText(cell any) string {
+	if cell == nil {
+		return "<none>"
+	}
+	return oneLine(fmt.Sprint(cell))
+}
+
+// oneLine takes out what would break a table.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// writeTable aligns lines whose cells are separated by tabs.
+func writeTable(out *bytes.Buffer, lines []string) {
+	w := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
+	for _, line := range lines {
+		fmt.Fprintln(w, line)
+	}
+	_ = w.Flush() // a Buffer takes everything
+}
+
+// columnWriter writes the columns of csvWriter as text for people.
+type columnWriter struct {
+	*csvWriter
+	lines []string
+}
+
+func (w *columnWriter) head(dst []byte, l *listing) ([]byte, error) {
+	_, err := w.csvWriter.head(nil, l)
+	w.lines = append(w.lines, w.tabbed(strings.ToUpper))
+	return dst, err
+}
+
+func (w *columnWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
+	_, err := w.csvWriter.item(nil, l, i)
+	w.lines = append(w.lines, w.tabbed(func(cell string) string {
+		if cell == "" {
+			return "<none>"
+		}
+		return oneLine(cell)
+	}))
+	return dst, err
+}
+
+func (w *columnWriter) tabbed(write func(string) string) string {
+	cells := slices.Clone(w.cells)
+	for i, c := range cells {
+		cells[i] = write(c)
+	}
+	return strings.Join(cells, "\t")
+}
+
+func (w *columnWriter) foot(dst []byte, _ *listing) []byte {
+	var out bytes.Buffer
+	writeTable(&out, w.lines)
+	return append(dst, out.Bytes()...)
+}
