@@ -243,12 +243,7 @@ func (f *Factory) Apply(clusterName string, specs []Spec) error {
 		stopping.Go(func() { f.retire(i, !ok) })
 	}
 	stopping.Wait()
-	for _, spec := range wanted {
-		f.add(newInformer(f, c, spec))
-	}
-	f.mu.Lock()
-	f.names[clusterName] = indexNames(f.ofLocked(clusterName))
-	f.mu.Unlock()
+	f.add(c, wanted)
 	return errors.Join(errs...)
 }
 
@@ -272,11 +267,23 @@ func (f *Factory) retire(i *Informer, gone bool) {
 	f.mu.Unlock()
 }
 
-func (f *Factory) add(i *Informer) {
+// add makes the informers of new resources known at once and starts them then:
+// whoever asks what there is, and whether all of it is ready, must not take a
+// part for the whole.
+func (f *Factory) add(c *cluster, specs map[Resource]Spec) {
+	var added []*Informer
+	for _, spec := range specs {
+		added = append(added, newInformer(f, c, spec))
+	}
 	f.mu.Lock()
-	f.informers[i.resource] = i
+	for _, i := range added {
+		f.informers[i.resource] = i
+	}
+	f.names[c.name] = indexNames(f.ofLocked(c.name))
 	f.mu.Unlock()
-	i.start(f.ctx)
+	for _, i := range added {
+		i.start(f.ctx)
+	}
 }
 
 // Informer returns the informer of a resource.

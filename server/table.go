@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/kubeapi"
 )
 
 // tableColumns are those that the API server prints of one resource.
@@ -30,49 +31,65 @@ type tableRow struct {
 	Object   json.RawMessage `json:"object"` // its metadata
 }
 
-// rows makes of l, a list of objects, one of their rows. of tells which resource
-// each object is of; clusters says that they are of several.
+// table is what rows are made from.
+type table struct {
+	of       func(*cache.Object) Resource // which resource an object is of
+	clusters bool                         // they are of several
+	columns  []tableColumns
+	cells    map[*cache.Object][]any
+}
+
+// rows makes of l, a list of objects, one of their rows.
 func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, of func(*cache.Object) Resource, clusters bool) error {
-	cluster := func(spec cache.Spec) string {
-		if clusters {
-			return spec.Cluster
-		}
-		return ""
-	}
-	byResource := map[Resource][]*cache.Object{}
-	var order []Resource
-	for _, o := range objects {
-		r := of(o)
-		if byResource[r] == nil {
-			order = append(order, r)
-		}
-		byResource[r] = append(byResource[r], o)
-	}
-	cells := make(map[*cache.Object][]any, len(objects))
-	l.Columns = []tableColumns{}
-	for _, r := range order {
-		printed, err := s.kube.Print(ctx, r, byResource[r])
-		if err != nil {
-			return err
-		}
-		spec := r.Spec()
-		l.Columns = append(l.Columns, tableColumns{cluster(spec), spec.Name(), spec.Namespaced, printed.Columns})
-		for i, o := range byResource[r] {
-			cells[o] = printed.Rows[i]
-		}
+	t := &table{of: of, clusters: clusters, columns: []tableColumns{}, cells: make(map[*cache.Object][]any, len(objects))}
+	if err := t.print(ctx, s.kube, objects); err != nil {
+		return err
 	}
 	enc := &encoder{view: partialView}
-	l.Kind, l.APIVersion = "Table", apiVersion
+	l.Kind, l.APIVersion, l.Columns = "Table", apiVersion, t.columns
 	l.item = func(dst []byte, i int) ([]byte, error) {
 		object, err := enc.append(nil, objects[i])
 		if err != nil {
 			return dst, err
 		}
 		spec := of(objects[i]).Spec()
-		row, err := marshal(tableRow{cluster(spec), spec.Name(), cells[objects[i]], object}, false)
+		row, err := marshal(tableRow{t.cluster(spec), spec.Name(), t.cells[objects[i]], object}, false)
 		return append(dst, row...), err
 	}
 	return nil
+}
+
+// print fills in columns, in the order in which resources appear, and cells.
+func (t *table) print(ctx context.Context, api *kubeapi.API, objects []*cache.Object) error {
+	byResource := map[Resource][]*cache.Object{}
+	var order []Resource
+	for _, o := range objects {
+		r := t.of(o)
+		if byResource[r] == nil {
+			order = append(order, r)
+		}
+		byResource[r] = append(byResource[r], o)
+	}
+	for _, r := range order {
+		printed, err := api.Print(ctx, r, byResource[r])
+		if err != nil {
+			return err
+		}
+		spec := r.Spec()
+		t.columns = append(t.columns, tableColumns{t.cluster(spec), spec.Name(), spec.Namespaced, printed.Columns})
+		for i, o := range byResource[r] {
+			t.cells[o] = printed.Rows[i]
+		}
+	}
+	return nil
+}
+
+// cluster is said only where there are several.
+func (t *table) cluster(spec cache.Spec) string {
+	if t.clusters {
+		return spec.Cluster
+	}
+	return ""
 }
 
 // tableWriter writes text for people: for each resource its columns and rows, as

@@ -19,13 +19,13 @@ func printing(o *Options) {
 		row := fmt.Sprintf(`{"cells":[%q,"Running\u001b[31m",3,"wide","9y"],"object":{"metadata":{"namespace":%q,"name":%q,"uid":"uid-%s-%s","resourceVersion":%q}}}`,
 			p[1], p[0], p[1], p[0], p[1], p[2])
 		rows = append(rows, row)
-		up.set("/api/v1/namespaces/"+p[0]+"/pods/"+p[1], table(row))
+		up.set("/api/v1/namespaces/"+p[0]+"/pods/"+p[1], printedTable(row))
 	}
-	up.set("/api/v1/pods", table(rows...))
+	up.set("/api/v1/pods", printedTable(rows...))
 	o.Upstream = func(string) kubeapi.Upstream { return up }
 }
 
-func table(rows ...string) string {
+func printedTable(rows ...string) string {
 	return `{"kind":"Table","columnDefinitions":[{"name":"Name","type":"string"},{"name":"Status","type":"string"},{"name":"Restarts","type":"integer"},
 		{"name":"Wide","type":"string","priority":1},{"name":"Age","type":"string"}],"rows":[` + strings.Join(rows, ",") + `]}`
 }

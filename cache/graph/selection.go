@@ -125,18 +125,26 @@ func (w *walk) reaching(namespace string) []reach {
 	if known, ok := w.reaches[namespace]; ok {
 		return known
 	}
-	all := []reach{}
-	if k, ok := w.readable(namespaceResource); ok && len(w.across) > 0 {
-		if object, ok := w.all[k].store.Get(cache.Key{Name: namespace}); ok {
-			for holder := range w.across {
-				for i, s := range w.state.selections[holder] {
-					if s.namespaces != nil && s.namespaces.Matches(object.Labels()) {
-						all = append(all, reach{holder, &w.state.selections[holder][i]})
-					}
+	var all []reach
+	if object, ok := w.namespace(namespace); ok {
+		for holder := range w.across {
+			selections := w.state.selections[holder]
+			for i, s := range selections {
+				if s.namespaces != nil && s.namespaces.Matches(object.Labels()) {
+					all = append(all, reach{holder, &selections[i]})
 				}
 			}
 		}
 	}
 	w.reaches[namespace] = all
 	return all
+}
+
+// namespace is the Namespace of a name, if it can be read.
+func (s *state) namespace(name string) (*cache.Object, bool) {
+	k, ok := s.readable(namespaceResource)
+	if !ok {
+		return nil, false
+	}
+	return s.all[k].store.Get(cache.Key{Name: name})
 }

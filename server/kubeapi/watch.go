@@ -1,7 +1,6 @@
 package kubeapi
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -27,8 +26,6 @@ const (
 	// selectTries bounds how often the present objects are taken anew because
 	// the store moved on beyond its ring of events meanwhile.
 	selectTries = 3
-	// watchBuffer is small: there may be thousands of watches.
-	watchBuffer = 4 << 10
 )
 
 // stream is one watch. It belongs to the goroutine of its request.
@@ -42,8 +39,7 @@ type stream struct {
 	sub      *cache.Subscription
 	initial  *cache.Result // objects to begin with, nil for none
 	printer  *printer      // of a watch of tables
-	out      *bufio.Writer
-	control  *http.ResponseController
+	out      *batch
 	deadline time.Time
 	bookmark time.Time // when the next is due
 }
@@ -87,7 +83,7 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	s.out, s.control = bufio.NewWriterSize(w, watchBuffer), http.NewResponseController(w)
+	s.out = newBatch(w)
 	if began != nil {
 		return s.fail(began)
 	}
@@ -176,7 +172,7 @@ func (s *stream) run(ctx context.Context) error {
 		}
 		if err == nil {
 			s.routine(time.Now())
-			err = s.flush()
+			err = s.out.flush()
 		}
 		if err != nil {
 			return err
@@ -195,7 +191,7 @@ func (s *stream) replaced() bool {
 // that asked for one that they are complete.
 func (s *stream) opening(ctx context.Context) error {
 	if s.initial == nil {
-		return s.flush() // the client waits for the headers
+		return s.out.flush() // the client waits for the headers
 	}
 	for n, o := range s.initial.Objects {
 		if n%checkEvery == 0 && ctx.Err() != nil {
@@ -205,14 +201,14 @@ func (s *stream) opening(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.event(cache.Added, body)
+		s.out.add(cache.Added, body)
 	}
 	version := s.initial.Version
 	s.initial = nil
 	if s.opts.SendInitialEvents != nil && *s.opts.SendInitialEvents && s.opts.AllowWatchBookmarks {
 		s.writeBookmark(version, true)
 	}
-	return s.flush()
+	return s.out.flush()
 }
 
 // body is the JSON of an object that only this watcher is told of.
@@ -238,7 +234,7 @@ func (s *stream) changes(ctx context.Context, events []cache.Event) error {
 		if err != nil {
 			return err
 		}
-		s.event(typ, body)
+		s.out.add(typ, body)
 	}
 	return nil
 }
@@ -341,7 +337,7 @@ func (s *stream) writeBookmark(version string, initial bool) {
 	if err != nil {
 		panic(err) // strings only
 	}
-	s.event("BOOKMARK", body)
+	s.out.add("BOOKMARK", body)
 }
 
 // fail ends the stream with an ERROR event.
@@ -350,20 +346,6 @@ func (s *stream) fail(err error) error {
 	if merr != nil {
 		return merr
 	}
-	s.event("ERROR", body)
-	return s.flush()
-}
-
-// event writes one event; flush returns what the client did.
-func (s *stream) event(t cache.EventType, object []byte) {
-	_, _ = s.out.WriteString(`{"type":"` + string(t) + `","object":`)
-	_, _ = s.out.Write(object)
-	_, _ = s.out.WriteString("}\n")
-}
-
-func (s *stream) flush() error {
-	if err := s.out.Flush(); err != nil {
-		return cut(err)
-	}
-	return cut(s.control.Flush())
+	s.out.add("ERROR", body)
+	return s.out.flush()
 }

@@ -24,6 +24,7 @@ var groups = []group{
 	{"scan", (*bench).scan},
 	{"relations", (*bench).relations},
 	{"events", (*bench).events},
+	{"watchers", (*bench).watchers},
 	{"relist", (*bench).relist},
 }
 

@@ -51,7 +51,9 @@ export async function open(query, { dark = false, width = 1280, height = 760, at
 }
 
 export const rowCount = (page) => page.locator(".grid").getAttribute("aria-rowcount").then((n) => Number(n) - 1);
-export const rows = (page, n, what, ms = 15_000) => until(async () => (await rowCount(page)) === n, ms, `${n} ${what}`);
+/** Waits for so many rows; CronJobs make pods while tests run, so n may be a question. */
+export const rows = (page, n, what, ms = 15_000) =>
+  until(async () => (await rowCount(page)) === (typeof n === "function" ? await n() : n), ms, `${typeof n === "function" ? "all" : n} ${what}`);
 export const has = (page, text) => page.getByText(text, { exact: false }).first().waitFor({ timeout: 15_000 });
 export const live = (page) => page.locator("footer.status.ok").waitFor({ timeout: 30_000 });
 
@@ -62,24 +64,37 @@ export async function settled(page) {
   await sleep(600);
 }
 
-/** Begins to note what makes a page feel slow or restless; ends with what was. */
-export async function watchFrames(page) {
+/** Begins to note how far things move by themselves; ends with the sum. */
+export async function watchShifts(page) {
   await page.evaluate(() => {
-    window.noted = { longest: 0, shift: 0 };
-    const observe = (type, take) => {
-      const o = new PerformanceObserver((l) => l.getEntries().forEach(take));
-      o.observe({ type });
-      return o;
-    };
-    window.observers = [
-      observe("longtask", (e) => (window.noted.longest = Math.max(window.noted.longest, e.duration))),
-      observe("layout-shift", (e) => (window.noted.shift += e.hadRecentInput ? 0 : e.value)),
-    ];
+    window.shifted = 0;
+    window.shifts = new PerformanceObserver((l) => l.getEntries().forEach((e) => (window.shifted += e.hadRecentInput ? 0 : e.value)));
+    window.shifts.observe({ type: "layout-shift" });
   });
   return () => page.evaluate(() => {
-    window.observers.forEach((o) => o.disconnect());
-    return window.noted;
+    window.shifts.disconnect();
+    return window.shifted;
   });
+}
+
+/** Begins to note the tasks of pages; ends with the longest (ms). It counts the
+ * time of the processor, not of the clock: others may want the machine, too. */
+export async function watchTasks() {
+  const session = await browser.newBrowserCDPSession();
+  const events = [];
+  session.on("Tracing.dataCollected", ({ value }) => events.push(...value));
+  await session.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { includedCategories: ["toplevel"], excludedCategories: ["*"] } });
+  return async () => {
+    const complete = new Promise((r) => session.once("Tracing.tracingComplete", r));
+    await session.send("Tracing.end");
+    await complete;
+    await session.detach();
+    const thread = (e) => `${e.pid} ${e.tid}`;
+    const pages = new Set(events.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").map(thread));
+    const tasks = events.filter((e) => e.ph === "X" && e.tdur && pages.has(thread(e)));
+    assert(tasks.length > 0, "the trace has tasks");
+    return tasks.reduce((longest, e) => Math.max(longest, e.tdur / 1000), 0);
+  };
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

@@ -26,9 +26,6 @@ export class ApiError extends Error {
   ) {
     super(status.message || `HTTP ${code}`);
   }
-  get reason(): string {
-    return this.status.reason ?? "";
-  }
   /** The parameter that is to blame, if one is. */
   get field(): string {
     return this.status.details?.causes?.find((c) => c.field)?.field ?? "";

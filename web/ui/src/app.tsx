@@ -1,12 +1,12 @@
 import { computed, effect, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { link } from "./api";
-import { retryStreams } from "./follow";
 import { bytes, count, plural, seconds, time } from "./format";
 import { late } from "./late";
 import { headingOf, objectsOf, sectionNames, sectionOf } from "./places";
 import { keyOf, known, nextTry, now, poll, readable, refused, resources, several, type Resource } from "./resources";
 import { href, params, view } from "./route";
+import { retryStreams } from "./sse";
 import { Dialog, Icon, meaning, notice, StateIcon } from "./ui";
 import { Objects } from "./views/objects";
 import { Overview } from "./views/overview";

@@ -57,23 +57,6 @@ export function selectionQuery(s: Selection): URLSearchParams {
   return p;
 }
 
-// A browser opens six connections to a server. Streams of pages that nobody
-// looks at would take them from the one that is looked at.
-const streams = new Set<Stream>();
-let hiding: ReturnType<typeof setTimeout> | undefined;
-if (typeof document !== "undefined") {
-  document.addEventListener("visibilitychange", () => {
-    clearTimeout(hiding);
-    if (document.hidden) hiding = setTimeout(() => streams.forEach((s) => s.pause()), 15_000);
-    else streams.forEach((s) => s.resume());
-  });
-}
-
-/** Lets all broken streams try again now. */
-export function retryStreams(): void {
-  for (const s of streams) s.retry();
-}
-
 export class Follower {
   private stream: Stream | null = null;
   private readonly stop = new AbortController();
@@ -178,7 +161,7 @@ export class Follower {
   }
 
   private follow(): void {
-    const stream = new Stream(this.url({ watch: "true" }), {
+    this.stream = new Stream(this.url({ watch: "true" }), {
       events: (events) => this.take(events),
       open: () => this.tell({ streaming: true, error: null }),
       lost: (e) => this.tell({ streaming: false, error: known(e) }),
@@ -189,15 +172,10 @@ export class Follower {
         else this.tell({ phase: "failed", error: e, streaming: false });
       },
     }, { lastId: this.since });
-    this.stream = stream;
-    streams.add(stream);
-    if (document.hidden && hiding === undefined) stream.pause();
   }
 
   private endStream(): void {
-    if (!this.stream) return;
-    streams.delete(this.stream);
-    this.stream.close();
+    this.stream?.close();
     this.stream = null;
     this.anew = [];
   }

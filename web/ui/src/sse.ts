@@ -71,6 +71,23 @@ export interface StreamOptions {
   wait?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
+// A browser opens six connections to a server. Streams of pages that nobody
+// looks at would take them from the one that is looked at.
+const streams = new Set<Stream>();
+let hiding: ReturnType<typeof setTimeout> | undefined;
+if (typeof document !== "undefined") {
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(hiding);
+    if (document.hidden) hiding = setTimeout(() => streams.forEach((s) => s.pause()), 15_000);
+    else streams.forEach((s) => s.resume());
+  });
+}
+
+/** Lets all broken streams try again now. */
+export function retryStreams(): void {
+  for (const s of streams) s.retry();
+}
+
 /** A stream that reconnects until it is closed or refused for good. */
 export class Stream {
   /** Where a reconnect goes on; "" begins again. */
@@ -87,7 +104,9 @@ export class Stream {
     private readonly options: StreamOptions = {},
   ) {
     this.lastId = options.lastId ?? "";
-    void this.run();
+    streams.add(this);
+    if (typeof document !== "undefined" && document.hidden && hiding === undefined) this.pause(); // opened in the background
+    void this.run().finally(() => streams.delete(this));
   }
 
   close(): void {

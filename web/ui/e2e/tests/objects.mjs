@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { sleep, startInformerd, until } from "../cluster.mjs";
 import { startGate } from "../gate.mjs";
-import { api, assert, cluster, has, informerd, live, noBadAxe, open, pod, rowCount, rows, watchFrames } from "../world.mjs";
+import { api, assert, cluster, has, informerd, live, noBadAxe, open, pod, rowCount, rows, watchShifts } from "../world.mjs";
 
-const inShop = await api.count("core/namespaces/shop/pods?limit=500");
+const inShop = () => api.count("core/namespaces/shop/pods?limit=500");
+const allPods = () => api.count("core/pods");
 const carts = await api.count("core/namespaces/shop/pods?labelSelector=app%3Dcart");
 const firstNames = (page, n) => page.locator(".grid .first a").evaluateAll((all, n) => all.slice(0, n).map((a) => a.textContent), n);
 
@@ -66,7 +67,7 @@ export default {
     });
     await page.goto(informerd.url + "?view=objects&resource=pods&sort=-name");
     await page.locator('[aria-sort="descending"]').waitFor();
-    await rows(page, await api.count("core/pods"), "pods", 60_000);
+    await rows(page, allPods, "pods", 60_000);
     await until(async () => asked.length > 0, 5000, "a list");
     const [sort, first] = asked[0];
     assert(sort === "-metadata.name", `the list was asked with sort=${sort}`);
@@ -80,7 +81,7 @@ export default {
     await rows(page, inShop, "pods in shop");
     await page.getByRole("button", { name: "Namespaces: shop" }).click();
     await page.locator(".choices label", { hasText: "team-a" }).getByRole("checkbox").check();
-    await rows(page, inShop + (await api.count("core/namespaces/team-a/pods?limit=500")), "pods in shop and team-a");
+    await rows(page, async () => (await inShop()) + (await api.count("core/namespaces/team-a/pods?limit=500")), "pods in shop and team-a");
     assert(page.url().includes("namespace=shop&namespace=team-a"), "the address has both");
     await page.getByLabel("Find a namespace").fill("team-*");
     await page.getByLabel("Find a namespace").press("Enter");
@@ -205,6 +206,14 @@ export default {
     await api.delete("core/namespaces/team-a/configmaps/page-many");
     await rows(page, n, "objects when they are gone");
     assert(streams.length === 1 && streams[0].includes("/v1/query?"), `one stream, not ${streams.join(" ")}`);
+    // Words narrow down what is there; nothing is asked for them.
+    await page.goto(informerd.url + "?view=objects&resource=*.apps,mq");
+    await until(async () => streams.length === 2, 15_000, "its stream");
+    const all = await until(() => rowCount(page), 15_000, "rows");
+    await page.getByLabel("In the table").fill("kind:statefulset");
+    await until(async () => (await rowCount(page)) < all, 15_000, "StatefulSets");
+    await sleep(300);
+    assert(streams.length === 2, "no other stream is opened");
     await page.goto(informerd.url + "?view=objects&resource=mq");
     await page.getByRole("columnheader", { name: "Engine" }).waitFor();
     await page.finish();
@@ -227,7 +236,7 @@ export default {
 
   async "objects: facets count values and narrow the table"() {
     const page = await open("?view=objects&resource=pods&facets=1");
-    await rows(page, await api.count("core/pods"), "pods", 60_000);
+    await rows(page, allPods, "pods", 60_000);
     const broken = (await api.get("core/pods?fieldSelector=status.phase%3DPending")).items.filter((p) => p.status.containerStatuses?.some((c) => c.state.waiting?.reason === "ImagePullBackOff")).length;
     const facet = page.locator(".facets button", { hasText: "ImagePullBackOff" });
     await until(async () => Number(await facet.locator("small").textContent()) === broken, 15_000, `${broken} pods that cannot pull their image`);
@@ -298,13 +307,13 @@ export default {
     await live(page);
     await page.getByRole("link", { name: "page-still" }).waitFor();
     await sleep(2000); // the facets have their numbers
-    const end = await watchFrames(page);
+    const end = await watchShifts(page);
     for (let n = 1; n <= 10; n++) {
       await api.patch("core/namespaces/team-a/configmaps/page-still", { metadata: { labels: { n: "9".repeat(n) } } });
       await sleep(150);
     }
     await page.locator(".grid .tr", { hasText: "9999999999" }).waitFor();
-    const { shift } = await end();
+    const shift = await end();
     await api.delete("core/namespaces/team-a/configmaps/page-still");
     assert(shift < 0.001, `the layout shifted by ${shift}`);
     await page.finish();

@@ -31,8 +31,8 @@ export function Objects() {
     return match(q.get("resource") ?? "", q.get("cluster") ?? "").map(keyOf).join("\n");
   }).value;
   const list = useMemo(() => match(pattern, cluster), [keys, pattern, cluster]);
-  const globbed = pattern.includes("*");
-  const chosen = globbed ? list.filter((r) => r.state !== "unwatched") : list;
+  // A glob means what there is; a name also what cannot be had.
+  const chosen = useMemo(() => (pattern.includes("*") ? list.filter((r) => r.state !== "unwatched") : list), [list]);
   const [usual, setUsual] = useState<{ key: string; columns: Column[] } | null>(null);
   useEffect(() => {
     if (chosen.length !== 1) {

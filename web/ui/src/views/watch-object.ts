@@ -38,10 +38,6 @@ export class ObjectModel {
     this.stream?.close();
   }
 
-  retry(): void {
-    this.stream?.retry();
-  }
-
   private async load(): Promise<void> {
     for (let n = 0; !this.stop.signal.aborted; n++) {
       let version = "";

@@ -1,0 +1,70 @@
+package kubeapi
+
+import (
+	"net/http"
+	"sync"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// batchBytes bounds what of a watch is held until it is written. A client that
+// does not read keeps its server from writing, and this in memory.
+const batchBytes = 32 << 10
+
+// batch writes the events of a watch. Those that are waiting when a watch comes
+// to write leave together: what a write costs, the client's waking included, is
+// more than all else that a watch does for an event. None waits for another. A
+// watch that has nothing to write holds no memory here.
+type batch struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	memory  *[]byte // nil while it is empty
+	unsent  bool    // something was written and may not have left
+	err     error   // the first of the client
+}
+
+// newBatch begins an answer; its headers count as written.
+func newBatch(w http.ResponseWriter) *batch {
+	return &batch{w: w, control: http.NewResponseController(w), unsent: true}
+}
+
+// add enters one event. flush returns what the client did.
+func (b *batch) add(t cache.EventType, object []byte) {
+	if b.memory == nil {
+		b.memory = batches.Get().(*[]byte)
+	}
+	buf := append(*b.memory, `{"type":"`...)
+	buf = append(buf, t...)
+	buf = append(buf, `","object":`...)
+	buf = append(buf, object...)
+	*b.memory = append(buf, "}\n"...)
+	if len(*b.memory) >= batchBytes {
+		b.write()
+	}
+}
+
+func (b *batch) write() {
+	if b.memory == nil {
+		return
+	}
+	if b.err == nil {
+		b.unsent = true
+		_, b.err = b.w.Write(*b.memory)
+	}
+	if *b.memory = (*b.memory)[:0]; cap(*b.memory) <= 2*batchBytes {
+		batches.Put(b.memory)
+	}
+	b.memory = nil
+}
+
+// flush sends what there is to send.
+func (b *batch) flush() error {
+	b.write()
+	if b.err == nil && b.unsent {
+		b.unsent = false
+		b.err = b.control.Flush()
+	}
+	return cut(b.err)
+}
+
+var batches = sync.Pool{New: func() any { return new([]byte) }}

@@ -1,0 +1,90 @@
+package kubeapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// writeLog notes what is done to a client.
+type writeLog struct {
+	*httptest.ResponseRecorder
+	writes  []int // their sizes
+	flushes int
+	refuse  error
+}
+
+func (l *writeLog) Write(p []byte) (int, error) {
+	l.writes = append(l.writes, len(p))
+	if l.refuse != nil {
+		return 0, l.refuse
+	}
+	return l.ResponseRecorder.Write(p)
+}
+
+func (l *writeLog) FlushError() error { l.flushes++; return l.refuse }
+
+var _ http.ResponseWriter = (*writeLog)(nil)
+
+// TestBatch: events that wait leave in their order in one write, many of them in
+// parts, and nothing is flushed twice.
+func TestBatch(t *testing.T) {
+	client := &writeLog{ResponseRecorder: httptest.NewRecorder()}
+	b := newBatch(client)
+	if err := b.flush(); err != nil || client.flushes != 1 || len(client.writes) != 0 {
+		t.Errorf("the headers: error %v, %d flushes, writes %v", err, client.flushes, client.writes)
+	}
+	var want strings.Builder
+	next := 0
+	add := func(events, size int) {
+		for range events {
+			object := fmt.Sprintf(`{"n":%d,"padding":%q}`, next, strings.Repeat("x", size))
+			next++
+			fmt.Fprintf(&want, "{\"type\":\"MODIFIED\",\"object\":%s}\n", object)
+			b.add(cache.Modified, []byte(object))
+		}
+	}
+	add(3, 1000)
+	if err := errors.Join(b.flush(), b.flush()); err != nil || client.flushes != 2 || len(client.writes) != 1 {
+		t.Errorf("three events: error %v, %d flushes, writes %v", err, client.flushes, client.writes)
+	}
+	if b.memory != nil {
+		t.Error("memory is held while there is nothing to write")
+	}
+	const events, size = 100, 3000
+	add(events, size)
+	if err := b.flush(); err != nil {
+		t.Error(err)
+	}
+	if got, most := len(client.writes)-1, events*size/batchBytes+2; got > most || got < 2 {
+		t.Errorf("%d events of %d bytes took %d writes, want at most %d", events, size, got, most)
+	}
+	for _, n := range client.writes {
+		if n > batchBytes+2*size {
+			t.Errorf("%d bytes were held", n)
+		}
+	}
+	if got := client.Body.String(); got != want.String() {
+		t.Errorf("%d bytes were written, or in another order than the %d added", len(got), want.Len())
+	}
+}
+
+// TestBatchRefused: a client that cannot be written to is left alone, and the
+// error is its own.
+func TestBatchRefused(t *testing.T) {
+	client := &writeLog{ResponseRecorder: httptest.NewRecorder(), refuse: errors.New("refused")}
+	b := newBatch(client)
+	for range 3 {
+		b.add(cache.Added, make([]byte, batchBytes))
+	}
+	err := b.flush()
+	known, ok := errors.AsType[*CutError](err)
+	if !ok || !known.Client || !errors.Is(err, client.refuse) || len(client.writes) != 1 || client.flushes != 0 || b.memory != nil {
+		t.Errorf("error %v, writes %v, %d flushes", err, client.writes, client.flushes)
+	}
+}
