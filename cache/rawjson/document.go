@@ -130,7 +130,8 @@ func (d *Document) run(p *Program) int {
 // AppendJSON appends the stored form of the object last Run: as served, less
 // what is dropped, redacted. An apiVersion or kind that is absent or no proper
 // string is put first from the given defaults, unless those are empty: items of
-// typed lists lack both. White space stays. After a failed Run it appends
+// typed lists lack both. Kind comes before apiVersion, as the API server writes
+// them in a single object and in an event. White space stays. After a failed Run it appends
 // nothing.
 func (d *Document) AppendJSON(dst []byte, apiVersion, kind string) []byte {
 	if d.end == 0 {
@@ -139,14 +140,14 @@ func (d *Document) AppendJSON(dst []byte, apiVersion, kind string) []byte {
 	dst = slices.Grow(dst, d.end-d.start+len(apiVersion)+len(kind)+32)
 	dst = append(dst, '{')
 	first := len(dst)
-	if len(d.APIVersion) == 0 && apiVersion != "" {
-		dst = appendQuoted(append(dst, `"apiVersion":`...), apiVersion)
-	}
 	if len(d.Kind) == 0 && kind != "" {
+		dst = appendQuoted(append(dst, `"kind":`...), kind)
+	}
+	if len(d.APIVersion) == 0 && apiVersion != "" {
 		if len(dst) > first {
 			dst = append(dst, ',')
 		}
-		dst = appendQuoted(append(dst, `"kind":`...), kind)
+		dst = appendQuoted(append(dst, `"apiVersion":`...), apiVersion)
 	}
 	if len(dst) > first && d.kept {
 		dst = append(dst, ',')

@@ -34,10 +34,10 @@ func TestAppendJSON(t *testing.T) {
 		src, out string
 	}{
 		"as is":            {Spec{}, `{"apiVersion":"v1","kind":"Pod"}`, `{"apiVersion":"v1","kind":"Pod"}`},
-		"defaults":         {Spec{}, `{"a":1}`, `{"apiVersion":"dv","kind":"dk","a":1}`},
-		"defaults, empty":  {Spec{}, `{}`, `{"apiVersion":"dv","kind":"dk"}`},
+		"defaults":         {Spec{}, `{"a":1}`, `{"kind":"dk","apiVersion":"dv","a":1}`},
+		"defaults, empty":  {Spec{}, `{}`, `{"kind":"dk","apiVersion":"dv"}`},
 		"kind is null":     {Spec{}, `{"kind":null,"apiVersion":"v1"}`, `{"kind":"dk","apiVersion":"v1"}`},
-		"only kind, bad":   {Spec{}, `{"kind":5}`, `{"apiVersion":"dv","kind":"dk"}`},
+		"only kind, bad":   {Spec{}, `{"kind":5}`, `{"kind":"dk","apiVersion":"dv"}`},
 		"redacted":         {secret, `{"apiVersion":"v1","kind":"S","data":{"a":"x","b":[1]}}`, `{"apiVersion":"v1","kind":"S","data":{"a":"","b":""}}`},
 		"redacted scalar":  {secret, `{"apiVersion":"v1","kind":"S","data":"x"}`, `{"apiVersion":"v1","kind":"S","data":""}`},
 		"redacted array":   {secret, `{"apiVersion":"v1","kind":"S","data":["x",{"y":1}]}`, `{"apiVersion":"v1","kind":"S","data":["",""]}`},
