@@ -10,7 +10,7 @@ import (
 // fails: a snapshot that does not fit is dropped and the resource starts cold.
 func (i *Informer) restore() {
 	db := i.factory.options.Snapshots
-	if db == nil || i.spec.Aggregated {
+	if db == nil || i.Spec().Aggregated {
 		return
 	}
 	i.factory.loads <- struct{}{}
