@@ -222,8 +222,10 @@ export default {
   async "objects: pause holds changes back"() {
     const page = await open("?view=objects&resource=configmaps&namespace=team-a");
     await live(page);
-    const n = await until(() => rowCount(page), 15_000, "rows");
+    await until(() => rowCount(page), 15_000, "rows");
     await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: /Paused/ }).waitFor();
+    const n = await rowCount(page);
     await api.configMap("page-paused");
     await page.getByText("1 held").waitFor();
     assert((await rowCount(page)) === n, "nothing moves while paused");

@@ -59,9 +59,10 @@ export class TableModel {
     this.view.value = this.rows.view;
   }
 
+  /** What came before is shown first: no flush that is due may move a table that is paused. */
   setPaused(on: boolean): void {
+    this.flush();
     this.paused.value = on;
-    if (!on) this.flush();
   }
 
   private page(found: Found[]): void {
