@@ -52,6 +52,16 @@ func ReadInfo(dir string) (*Info, error) {
 	return &info, nil
 }
 
+// EtcdURL is where etcd listens.
+func (i *Info) EtcdURL() string {
+	for _, c := range i.Components {
+		if c.Name == etcd {
+			return fmt.Sprintf("http://127.0.0.1:%d", c.Port)
+		}
+	}
+	return ""
+}
+
 func writeInfo(dir string, info *Info) error {
 	data, err := json.MarshalIndent(info, "", "  ")
 	if err != nil {

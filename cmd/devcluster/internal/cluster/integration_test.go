@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -57,6 +59,7 @@ func TestIntegration(t *testing.T) {
 	t.Run("users", d.testUsers)
 	t.Run("audit", d.testAudit)
 	t.Run("aggregated API", d.testAggregatedAPI)
+	t.Run("churn", d.testChurn)
 	t.Run("control", d.testControl)
 	t.Run("double start", func(t *testing.T) {
 		out, err := exec.Command(binary(t), "--dir", dir).CombinedOutput()
@@ -164,6 +167,33 @@ func (d *devcluster) testBenchPods(t *testing.T) {
 	for _, pod := range list().Items {
 		if versions[pod.Name] != pod.ResourceVersion {
 			t.Errorf("%s changed after it was loaded", pod.Name)
+		}
+	}
+}
+
+// testChurn: what is written to etcd is what a watch of the API server shows.
+func (d *devcluster) testChurn(t *testing.T) {
+	pods := d.client(t, "admin", "test").CoreV1().Pods("bench-00")
+	list, err := pods.List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, err := pods.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seen.Stop()
+	cmd := exec.CommandContext(t.Context(), binary(t), "churn", "--dir", d.dir, "--namespace", "bench-00")
+	cmd.Stdin = strings.NewReader("100 500ms\n")
+	out, err := cmd.Output()
+	if err != nil || !strings.Contains(string(out), `"changes":50,`) {
+		t.Fatalf("churn: %v\n%s", err, out)
+	}
+	for n := range 50 {
+		event := <-seen.ResultChan()
+		pod, ok := event.Object.(*corev1.Pod)
+		if !ok || event.Type != watch.Modified || pod.Annotations["devcluster.informerd.io/change"] != strconv.Itoa(n+1) {
+			t.Fatalf("event %d is %v of %v", n+1, event.Type, event.Object)
 		}
 	}
 }
