@@ -40,12 +40,21 @@ func (c *changes) all() {
 	c.reset, c.keys = true, nil
 }
 
+// saveVersions makes the next batch say anew what the snapshot is complete up to,
+// and of which server, even if no object changed.
+func (s *Store) saveVersions() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dirty.versions = true
+}
+
 // TakeChanges returns what changed since the last take, with the versions that
-// cover it; false if nothing did, or if the Store never held complete data. The
-// identity of the cluster and the time of saving are left to the caller.
+// cover it; false if nothing did, if the Store never held complete data, or if it
+// is closed: its snapshot is being forgotten, and there would be nothing to add
+// to. The identity of the cluster and the time of saving are left to the caller.
 func (s *Store) TakeChanges() (Batch, bool) {
 	s.mu.Lock()
-	if !s.syncedLocked() || !s.dirty.reset && !s.dirty.versions && len(s.dirty.keys) == 0 {
+	if s.closed || !s.syncedLocked() || !s.dirty.reset && !s.dirty.versions && len(s.dirty.keys) == 0 {
 		s.mu.Unlock()
 		return Batch{}, false
 	}

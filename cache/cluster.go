@@ -47,6 +47,26 @@ type ClusterStatus struct {
 	Reachable bool   // whether the last request got an answer
 	Err       string // why not
 	Since     time.Time
+	// Discovered: it has told which resources it has. Until then one that is not
+	// known may be there all the same.
+	Discovered bool
+}
+
+// NotDiscovered is ErrNotSynced with what keeps the cluster from telling which
+// resources it has; nil once it has told. Whoever finds a resource missing asks
+// before looking: what is missing after that is not there.
+func (s ClusterStatus) NotDiscovered() error {
+	if s.Discovered {
+		return nil
+	}
+	name, why := "the cluster", s.Err
+	if s.Name != "" {
+		name = "cluster " + s.Name
+	}
+	if why == "" {
+		why = "it is being asked"
+	}
+	return fmt.Errorf("%w: not all resources of %s are known yet: %s", ErrNotSynced, name, why)
 }
 
 // cluster is one API server as the informers see it: its clients, identity and
@@ -66,6 +86,7 @@ type cluster struct {
 
 	mu      sync.RWMutex // guards all below
 	config  ClusterConfig
+	epoch   int // counts the configurations
 	http    *http.Client
 	streams *http.Client // of lists and watches
 	meta    metadata.Interface
@@ -121,6 +142,10 @@ func (c *cluster) connect(config ClusterConfig) error {
 	}
 	c.mu.Lock()
 	c.config = ClusterConfig{REST: rc, Namespaces: config.Namespaces}
+	c.epoch++
+	if isAddressIdentity(c.uid) {
+		c.uid = addressIdentity(rc)
+	}
 	c.http, c.streams = client, streams
 	c.meta, c.access = meta, auth.SelfSubjectAccessReviews()
 	c.mu.Unlock()
@@ -131,9 +156,16 @@ func (c *cluster) connect(config ClusterConfig) error {
 	return nil
 }
 
-// rawClient makes a dynamic client whose objects are decoded by decode, and the
-// REST client under it for lists and gets of raw bytes.
-func (c *cluster) rawClient(aggregated bool, decode func([]byte) (*Object, error)) (dynamic.Interface, rest.Interface, error) {
+// configured tells configurations apart: it grows with each connect.
+func (c *cluster) configured() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.epoch
+}
+
+// rawClient makes a REST client whose objects are decoded by decode. It is of the
+// present configuration and costs next to nothing, so it is made for each request.
+func (c *cluster) rawClient(aggregated bool, decode func([]byte) (*Object, error)) (rest.Interface, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	client := c.streams
@@ -147,9 +179,9 @@ func (c *cluster) rawClient(aggregated bool, decode func([]byte) (*Object, error
 	rc.GroupVersion = nil
 	restClient, err := rest.UnversionedRESTClientForConfigAndClient(rc, client)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make REST client: %w", err)
+		return nil, fmt.Errorf("make REST client: %w", err)
 	}
-	return dynamic.New(restClient), restClient, nil
+	return restClient, nil
 }
 
 // encoding is how large answers may be sent: compressed, unless the kubeconfig
@@ -255,6 +287,9 @@ func (c *cluster) serverVersion(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("ask for the server's version: %w", err)
 	}
+	c.mu.Lock()
+	c.version = info.GitVersion
+	c.mu.Unlock()
 	return info.GitVersion, nil
 }
 
@@ -280,7 +315,23 @@ var errOtherHistory = errors.New("the server's history is not the one the copy w
 // errRewritten is an errOtherHistory that is proven for the whole cluster.
 var errRewritten = fmt.Errorf("%w: it was rolled back", errOtherHistory)
 
-// presentHistory is what a source belongs to; it ends with errRewritten.
+// otherClusterError is an errOtherHistory that is proven for the whole cluster:
+// another one answers than was identified.
+type otherClusterError struct{ was, uid, version string }
+
+func (e *otherClusterError) Error() string {
+	return fmt.Sprintf("%v: kube-system has UID %s, not %s", errOtherHistory, e.uid, e.was)
+}
+
+func (e *otherClusterError) Unwrap() error { return errOtherHistory }
+
+func isOtherCluster(err error) bool {
+	var other *otherClusterError
+	return errors.As(err, &other)
+}
+
+// presentHistory is what a source belongs to; it ends with an error that is proven
+// for the whole cluster.
 func (c *cluster) presentHistory() context.Context {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -289,11 +340,16 @@ func (c *cluster) presentHistory() context.Context {
 
 // rewritten ends history, once: a rolled back server may have any resource's
 // resourceVersion in its past by now, so that each would find it out too late.
+// Another cluster is the one identified from then on.
 func (c *cluster) rewritten(history context.Context, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.history != history {
 		return
+	}
+	var other *otherClusterError
+	if errors.As(err, &other) {
+		c.uid, c.version = other.uid, other.version
 	}
 	c.rewrite(err)
 	c.history, c.rewrite = context.WithCancelCause(context.Background())
@@ -301,35 +357,53 @@ func (c *cluster) rewritten(history context.Context, err error) {
 
 // sameHistory checks that the cluster is still the one identified before and
 // that it has reached version. It asks for one small object, never a list.
-func (c *cluster) sameHistory(ctx context.Context, version string) error {
+// reached is false for a user who may not ask.
+func (c *cluster) sameHistory(ctx context.Context, version string) (reached bool, err error) {
 	c.mu.RLock()
 	uid, rc := c.uid, c.config.REST
 	c.mu.RUnlock()
 	if _, err := strconv.ParseUint(version, 10, 64); err != nil {
-		return fmt.Errorf("%w: resourceVersion %q is no number", errOtherHistory, version)
+		return false, fmt.Errorf("%w: resourceVersion %q is no number", errOtherHistory, version)
 	}
 	if uid == addressIdentity(rc) {
-		return nil // this user may not ask; the newest object is still compared
+		return false, nil
 	}
 	ns, err := c.systemNamespace(ctx, version)
 	switch {
 	case err == nil && string(ns.UID) != uid:
-		return fmt.Errorf("%w: kube-system has UID %s, not %s", errOtherHistory, ns.UID, uid)
+		gitVersion, err := c.serverVersion(ctx)
+		if err != nil {
+			return false, err
+		}
+		return false, &otherClusterError{was: uid, uid: string(ns.UID), version: gitVersion}
 	case err == nil:
-		return nil
-	case apierrors.IsTimeout(err) && apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge):
-		return fmt.Errorf("%w: the server has not reached resourceVersion %s", errOtherHistory, version)
+		return true, nil
+	case isFuture(err):
+		return false, fmt.Errorf("%w: the server has not reached resourceVersion %s", errOtherHistory, version)
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-		return nil
+		return false, nil
 	default:
-		return fmt.Errorf("check the server's history: %w", err)
+		return false, fmt.Errorf("check the server's history: %w", err)
 	}
 }
 
-// systemNamespace asks once: a resourceVersion that the server has not reached
-// is 504 with Retry-After, which client-go would repeat for the better part of a
-// minute.
+// isFuture reports whether a server has not reached the version asked for.
+func isFuture(err error) bool {
+	return apierrors.IsTimeout(err) && apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+}
+
 func (c *cluster) systemNamespace(ctx context.Context, version string) (*metav1.PartialObjectMetadata, error) {
+	ns, err := c.metadataAt(ctx, "/api/v1/namespaces/"+metav1.NamespaceSystem, version)
+	if err == nil && (ns.Name != metav1.NamespaceSystem || ns.UID == "") {
+		return nil, fmt.Errorf("read namespace %s: the answer is something else", metav1.NamespaceSystem)
+	}
+	return ns, err
+}
+
+// metadataAt gets an object's metadata as it is at version or later, "" for now.
+// It asks once: a resourceVersion that the server has not reached is 504 with
+// Retry-After, which client-go would repeat for the better part of a minute.
+func (c *cluster) metadataAt(ctx context.Context, path, version string) (*metav1.PartialObjectMetadata, error) {
 	c.mu.RLock()
 	rc, client := rest.CopyConfig(c.config.REST), c.http
 	c.mu.RUnlock()
@@ -338,9 +412,12 @@ func (c *cluster) systemNamespace(ctx context.Context, version string) (*metav1.
 	if err != nil {
 		return nil, fmt.Errorf("make REST client: %w", err)
 	}
-	result := core.Get().AbsPath("/api/v1/namespaces", metav1.NamespaceSystem).Param("resourceVersion", version).
-		SetHeader("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json").
-		MaxRetries(0).Do(ctx)
+	request := core.Get().AbsPath(path).MaxRetries(0).
+		SetHeader("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json")
+	if version != "" {
+		request.Param("resourceVersion", version)
+	}
+	result := request.Do(ctx)
 	if err := result.Error(); err != nil {
 		return nil, err
 	}
@@ -348,14 +425,11 @@ func (c *cluster) systemNamespace(ctx context.Context, version string) (*metav1.
 	if err != nil {
 		return nil, err
 	}
-	ns := &metav1.PartialObjectMetadata{}
-	if err := json.Unmarshal(raw, ns); err != nil {
-		return nil, fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err)
+	meta := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(raw, meta); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	if ns.Name != metav1.NamespaceSystem || ns.UID == "" {
-		return nil, fmt.Errorf("read namespace %s: the answer is something else", metav1.NamespaceSystem)
-	}
-	return ns, nil
+	return meta, nil
 }
 
 // report notes whether the API server answered. An answer that refuses is one,

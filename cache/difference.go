@@ -131,7 +131,11 @@ func (s *source) fetch(ctx context.Context, d *difference, changed map[Key]ref) 
 // getObject returns nil if there is no such object. One that cannot be decoded fails:
 // what is missing from the copy is counted by a full list.
 func (s *source) getObject(ctx context.Context, key Key) (*Object, error) {
-	result := s.rest.Get().AbsPath(s.path(key.Namespace), key.Name).Do(ctx)
+	client, err := s.client()
+	if err != nil {
+		return nil, err
+	}
+	result := client.Get().AbsPath(s.path(key.Namespace), key.Name).Do(ctx)
 	if err := result.Error(); apierrors.IsNotFound(err) {
 		return nil, nil
 	} else if err != nil {
@@ -161,7 +165,7 @@ func (s *source) replay(ctx context.Context, d *difference, doubtful map[Key]str
 	defer cancel()
 	opts := metav1.ListOptions{ResourceVersion: d.version, TimeoutSeconds: ptr.To(int64(2 * replayTimeout / time.Second))}
 	s.selectors(&opts)
-	w, err := s.resourceClient().Watch(ctx, opts)
+	w, err := s.openWatch(ctx, opts)
 	if err != nil {
 		return fmt.Errorf("watch from %s: %w", d.version, err)
 	}

@@ -19,8 +19,8 @@ var (
 	ErrExpired = errors.New("resourceVersion is too old")
 	// ErrTooNew: the version asked for was not reached in time (504).
 	ErrTooNew = errors.New("resourceVersion is in the future")
-	// ErrStopped: the store's informer was stopped, its resource is gone or its
-	// rule changed.
+	// ErrStopped: the store was closed. Its resource is gone, or has another
+	// store by now; or the Factory ends, and this one is still in its place.
 	ErrStopped = errors.New("informer stopped")
 )
 

@@ -68,8 +68,10 @@ type Factory struct {
 	clusters  map[string]*cluster
 	informers map[Resource]*Informer
 	names     map[string]nameIndex // by cluster
-	running   sync.WaitGroup       // clusters; Add only under mu
-	stopped   bool
+	// discovered are the clusters whose informers are all there are to be.
+	discovered map[string]bool
+	running    sync.WaitGroup // clusters; Add only under mu
+	stopped    bool
 }
 
 // NewFactory makes a factory with nothing to watch yet.
@@ -93,13 +95,14 @@ func NewFactory(options Options) *Factory {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
 	f := &Factory{
-		options:   options,
-		log:       options.Log,
-		syncs:     make(chan struct{}, options.Concurrency),
-		loads:     make(chan struct{}, runtime.GOMAXPROCS(0)),
-		clusters:  map[string]*cluster{},
-		informers: map[Resource]*Informer{},
-		names:     map[string]nameIndex{},
+		options:    options,
+		log:        options.Log,
+		syncs:      make(chan struct{}, options.Concurrency),
+		loads:      make(chan struct{}, runtime.GOMAXPROCS(0)),
+		clusters:   map[string]*cluster{},
+		informers:  map[Resource]*Informer{},
+		names:      map[string]nameIndex{},
+		discovered: map[string]bool{},
 	}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.expected = expectedIdentities(options)
@@ -166,6 +169,12 @@ func (f *Factory) repackLoop(ctx context.Context) {
 // errFactoryStopped is returned to those who come too late.
 var errFactoryStopped = errors.New("factory stopped")
 
+// Expect makes a cluster known of which nothing else is known yet.
+func (f *Factory) Expect(name string) error {
+	_, err := f.cluster(name)
+	return err
+}
+
 // Connect tells how a cluster is reached. Until then, and until the cluster
 // answered who it is, its resources are served from their snapshots.
 func (f *Factory) Connect(name string, config ClusterConfig) error {
@@ -211,6 +220,17 @@ func (f *Factory) cluster(name string) (*cluster, error) {
 // resource missing from it is gone: its objects are deleted, with events, and
 // its snapshot too.
 func (f *Factory) Apply(clusterName string, specs []Spec) error {
+	return f.apply(clusterName, specs, true)
+}
+
+// ApplySaved is Apply as long as the cluster has not told which resources it has:
+// specs are those that are known of a snapshot. All others are unknown, which is
+// not the same as not there. Once Apply was called it is the same as Apply.
+func (f *Factory) ApplySaved(clusterName string, specs []Spec) error {
+	return f.apply(clusterName, specs, false)
+}
+
+func (f *Factory) apply(clusterName string, specs []Spec, all bool) error {
 	f.applying.Lock()
 	defer f.applying.Unlock()
 	c, err := f.cluster(clusterName)
@@ -229,60 +249,101 @@ func (f *Factory) Apply(clusterName string, specs []Spec) error {
 		}
 		wanted[spec.Resource] = spec
 	}
-	var stopping sync.WaitGroup
+	var gone, replaced []*Informer
 	for _, i := range f.of(clusterName) {
 		spec, ok := wanted[i.resource]
-		if ok {
-			kept, err := i.adopt(spec)
-			errs = append(errs, err)
-			if kept || err != nil {
-				delete(wanted, i.resource)
-				continue
-			}
+		if !ok {
+			gone = append(gone, i)
+			continue
 		}
-		stopping.Go(func() { f.retire(i, !ok) })
+		kept, err := i.adopt(spec)
+		errs = append(errs, err)
+		if kept || err != nil {
+			delete(wanted, i.resource)
+			continue
+		}
+		replaced = append(replaced, i)
 	}
-	stopping.Wait()
-	f.add(c, wanted)
+	f.exchange(c, gone, replaced, wanted, all)
 	return errors.Join(errs...)
 }
 
-// retire stops an informer and forgets its snapshot. If its resource is gone
-// from the cluster, subscribers see its objects deleted first.
-func (f *Factory) retire(i *Informer, gone bool) {
-	i.cancel()
-	<-i.done
-	if s := i.Store(); s != nil {
-		if gone {
-			s.DeleteAll(s.Version())
-		}
-		s.Close()
-		if err := f.forget(i.resource); err != nil {
-			i.log.Warn("cannot delete the snapshot", "err", err)
-		}
-	}
-	i.log.Info("informer stopped", "gone", gone)
-	f.mu.Lock()
-	delete(f.informers, i.resource)
-	f.mu.Unlock()
-}
-
-// add makes the informers of new resources known at once and starts them then:
-// whoever asks what there is, and whether all of it is ready, must not take a
-// part for the whole.
-func (f *Factory) add(c *cluster, specs map[Resource]Spec) {
+// exchange takes out the informers of resources that are gone and puts those of
+// specs in the place of the replaced ones and beside the rest; all says whether
+// these are all that the cluster has. The caller holds applying, so that nobody
+// else starts or stops informers meanwhile.
+//
+// Readers look at any time, and must neither take a part for the whole nor a
+// resource that only gets another informer for one that does not exist. So a
+// resource is known all the time, and the known ones change at once:
+//
+//  1. What ends is stopped, with its store still open. Subscribers of a resource
+//     that is gone see its objects deleted.
+//  2. Under one lock the new informers take the places of the old ones. They hold
+//     nothing yet and do not run.
+//  3. Only then are the old stores closed: whoever is told that a store stopped
+//     finds another, or none, in its place, and knows that it must not go on
+//     there from a version of this one. A store that is still in its place when
+//     it stops is that of a Factory that ends.
+//  4. The old snapshots are forgotten, which no save brings back: it sees the new
+//     informers only, that have nothing to save before they start.
+//  5. The new informers start.
+func (f *Factory) exchange(c *cluster, gone, replaced []*Informer, specs map[Resource]Spec, all bool) {
 	var added []*Informer
 	for _, spec := range specs {
 		added = append(added, newInformer(f, c, spec))
 	}
+	halt(slices.Concat(gone, replaced))
+	for _, i := range gone {
+		if s := i.Store(); s != nil {
+			s.DeleteAll(s.Version())
+		}
+	}
+	f.put(c.name, gone, added, all)
+	for _, i := range slices.Concat(gone, replaced) {
+		i.stop()
+	}
+	f.discard(gone, true)
+	f.discard(replaced, false)
+	for _, i := range added {
+		i.start(f.ctx)
+	}
+}
+
+// halt ends informers and leaves their stores open. It returns when no goroutine
+// of theirs is left.
+func halt(informers []*Informer) {
+	for _, i := range informers {
+		i.cancel()
+	}
+	for _, i := range informers {
+		<-i.done
+	}
+}
+
+// put makes the change known, all of it at once.
+func (f *Factory) put(cluster string, gone, added []*Informer, all bool) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, i := range gone {
+		delete(f.informers, i.resource)
+	}
 	for _, i := range added {
 		f.informers[i.resource] = i
 	}
-	f.names[c.name] = indexNames(f.ofLocked(c.name))
-	f.mu.Unlock()
-	for _, i := range added {
-		i.start(f.ctx)
+	f.names[cluster] = indexNames(f.ofLocked(cluster))
+	f.discovered[cluster] = f.discovered[cluster] || all
+}
+
+// discard forgets the snapshots of informers that were stopped and taken out.
+func (f *Factory) discard(informers []*Informer, gone bool) {
+	for _, i := range informers {
+		if i.Store() != nil {
+			if err := f.forget(i.resource); err != nil {
+				i.log.Warn("cannot delete the snapshot", "err", err)
+			}
+		}
+		i.log.Info("informer stopped", "gone", gone)
 	}
 }
 
@@ -332,10 +393,16 @@ func (f *Factory) Clusters() []ClusterStatus {
 	defer f.mu.RUnlock()
 	out := make([]ClusterStatus, 0, len(f.clusters))
 	for _, c := range f.clusters {
-		out = append(out, c.status())
+		out = append(out, f.statusLocked(c))
 	}
 	slices.SortFunc(out, func(a, b ClusterStatus) int { return strings.Compare(a.Name, b.Name) })
 	return out
+}
+
+func (f *Factory) statusLocked(c *cluster) ClusterStatus {
+	s := c.status()
+	s.Discovered = f.discovered[c.name]
+	return s
 }
 
 // namespaceStore is the copy of a cluster's namespaces, nil if there is none.

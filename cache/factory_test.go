@@ -2,7 +2,9 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 )
 
@@ -45,4 +47,200 @@ func TestApplyAtOnce(t *testing.T) {
 	if len(counts) > 0 {
 		t.Errorf("%d different parts of %d resources were seen", len(counts), resources)
 	}
+}
+
+// kinds are specs of n resources of one cluster.
+func kinds(n int) (specs []Spec) {
+	for i := range n {
+		spec := podSpec()
+		spec.GVR.Resource = fmt.Sprintf("kind%d", i)
+		specs = append(specs, spec)
+	}
+	return specs
+}
+
+// redacting is specs under other rules.
+func redacting(specs []Spec) (changed []Spec) {
+	for _, spec := range specs {
+		spec.Redact = []string{"data"}
+		changed = append(changed, spec)
+	}
+	return changed
+}
+
+// watched are Snapshots that tell of each drop.
+type watched struct {
+	*memory
+	dropping func()
+}
+
+func (w *watched) Drop(r Resource) error {
+	w.dropping()
+	return w.memory.Drop(r)
+}
+
+// A resource that only gets another informer, because its rule or definition
+// changed, is known all the time. One that is gone is unknown at once, and the
+// rest stays.
+func TestApplyKeepsResourcesKnown(t *testing.T) {
+	const resources = 60
+	specs := kinds(resources)
+	var f *Factory
+	var looks atomic.Int64
+	look := func() {
+		looks.Add(1)
+		if n := len(f.Informers()); n != resources {
+			t.Errorf("%d resources are known while their rule changes, want %d", n, resources)
+		}
+		for _, spec := range specs {
+			if _, err := f.Lookup("", spec.GVR.Resource); err != nil {
+				t.Errorf("Lookup() = %v while a rule changes", err)
+			}
+			if _, err := f.Informer(spec.Resource); err != nil {
+				t.Errorf("Informer() = %v while a rule changes", err)
+			}
+		}
+	}
+	db := &watched{newMemory(), func() {}}
+	f = NewFactory(Options{Snapshots: db})
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- f.Run(ctx) }()
+	defer func() { cancel(); <-ran }()
+	if err := f.Apply(podResource.Cluster, specs); err != nil {
+		t.Fatal(err)
+	}
+
+	db.dropping = look
+	done, looked := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(looked)
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				look()
+			}
+		}
+	}()
+	if err := f.Apply(podResource.Cluster, redacting(specs)); err != nil {
+		t.Fatal(err)
+	}
+	close(done)
+	<-looked
+	if looks.Load() < resources {
+		t.Errorf("looked %d times only", looks.Load())
+	}
+
+	db.dropping = func() {
+		if n := len(f.Informers()); n != 1 {
+			t.Errorf("%d resources are known while the snapshots of those that are gone are dropped, want 1", n)
+		}
+		if _, err := f.Lookup("", "kind1"); !errors.Is(err, ErrUnknownResource) {
+			t.Errorf("Lookup() = %v of a resource that is gone", err)
+		}
+	}
+	if err := f.Apply(podResource.Cluster, redacting(specs)[:1]); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Who is told that a store stopped finds another in its place, or none where the
+// resource is gone: its versions mean nothing there.
+func TestStoreStopsWhenReplaced(t *testing.T) {
+	specs := kinds(2)
+	db := &watched{newMemory(), func() {}}
+	f := NewFactory(Options{Snapshots: db})
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- f.Run(ctx) }()
+	defer func() { cancel(); <-ran }()
+	if err := f.Apply(podResource.Cluster, specs); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, len(specs))
+	for _, spec := range specs {
+		i, err := f.Informer(spec.Resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store := i.Store()
+		sub, err := store.Watch("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sub.Close()
+		go func() {
+			if _, err := sub.Next(ctx); !errors.Is(err, ErrStopped) {
+				ended <- fmt.Errorf("%s: Next() = %w", spec.Resource, err)
+				return
+			}
+			if now, err := f.Informer(spec.Resource); err == nil && now.Store() == store {
+				ended <- fmt.Errorf("%s stopped and is still in its place", spec.Resource)
+				return
+			}
+			ended <- nil
+		}()
+	}
+	// What is slow after the end of a store must not hide that it was replaced.
+	var dropped atomic.Bool
+	db.dropping = func() {
+		if dropped.Swap(true) {
+			return
+		}
+		for range specs {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := f.Apply(podResource.Cluster, redacting(specs)[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if !dropped.Load() {
+		t.Error("no snapshot was dropped")
+	}
+}
+
+// Before a cluster has told which resources it has, one that is not known may be
+// there. What a snapshot knows of it is not all.
+func TestUnknownBeforeDiscovery(t *testing.T) {
+	f := NewFactory(Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- f.Run(ctx) }()
+	defer func() { cancel(); <-ran }()
+	check := func(when string, discovered bool, first, second error) {
+		t.Helper()
+		if now := f.Clusters(); len(now) != 1 || now[0].Discovered != discovered || errors.Is(now[0].NotDiscovered(), ErrNotSynced) == discovered {
+			t.Errorf("%s: clusters are %+v", when, now)
+		}
+		for name, want := range map[string]error{"kind0": first, "kind1": second} {
+			if _, err := f.Lookup("", name); !errors.Is(err, want) {
+				t.Errorf("%s: Lookup(%s) = %v, want %v", when, name, err, want)
+			}
+		}
+	}
+	if _, err := f.Lookup("", "kind0"); !errors.Is(err, ErrNotSynced) {
+		t.Errorf("without a cluster: Lookup() = %v", err)
+	}
+	specs := kinds(2)
+	cluster := podResource.Cluster
+	if err := f.Expect(cluster); err != nil {
+		t.Fatal(err)
+	}
+	check("expected", false, ErrNotSynced, ErrNotSynced)
+	if err := f.ApplySaved(cluster, specs[:1]); err != nil {
+		t.Fatal(err)
+	}
+	check("from the snapshot", false, nil, ErrNotSynced)
+	if err := f.Apply(cluster, specs[:1]); err != nil {
+		t.Fatal(err)
+	}
+	check("discovered", true, nil, ErrUnknownResource)
+	if err := f.Apply(cluster, nil); err != nil {
+		t.Fatal(err)
+	}
+	check("empty", true, ErrUnknownResource, ErrUnknownResource)
 }

@@ -45,10 +45,13 @@ type fakeAPI struct {
 	mute int
 	// noStreaming answers streaming lists as an old server does.
 	noStreaming bool
+	// known are the namespaces that the kubeconfig names.
+	known []string
 	// noCompression is what the kubeconfig says.
 	noCompression bool
 	// deny says whether a verb is forbidden in a namespace ("" for all).
-	deny func(verb, namespace string) bool
+	deny      func(verb, namespace string) bool
+	reviewing func() // called before each access review is answered
 	// meanwhile is called before a request is answered, without the lock.
 	meanwhile func(verb string)
 	// history is every change there was, whatever was compacted.
@@ -84,7 +87,7 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 }
 
 func (f *fakeAPI) config() ClusterConfig {
-	return ClusterConfig{REST: &rest.Config{Host: f.URL, UserAgent: "test", DisableCompression: f.noCompression}}
+	return ClusterConfig{Namespaces: f.known, REST: &rest.Config{Host: f.URL, UserAgent: "test", DisableCompression: f.noCompression}}
 }
 
 func (o fakeObject) json() string {
@@ -242,17 +245,31 @@ func (f *fakeAPI) serveIdentity(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if v, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion")); v > f.version {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusGatewayTimeout)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","message":"Too large resource version","details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}]},"code":504}`)
+	if f.tooLargeLocked(w, r) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"kube-system","uid":%q,"resourceVersion":"1"}}`, f.uid)
 }
 
+// tooLargeLocked refuses a version that was not reached yet.
+func (f *fakeAPI) tooLargeLocked(w http.ResponseWriter, r *http.Request) bool {
+	if v, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion")); v <= f.version {
+		return false
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusGatewayTimeout)
+	fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","message":"Too large resource version","details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}]},"code":504}`)
+	return true
+}
+
 func (f *fakeAPI) review(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	reviewing := f.reviewing
+	f.mu.Unlock()
+	if reviewing != nil {
+		reviewing()
+	}
 	// The typed client sends protobuf unless told otherwise; the fields asked
 	// about are found in it as plain strings.
 	body := make([]byte, 4096)
@@ -293,6 +310,9 @@ func (f *fakeAPI) servePod(w http.ResponseWriter, r *http.Request) {
 	o, ok := f.objects[key]
 	if f.deny != nil && f.deny(verb, key.Namespace) {
 		status(w, http.StatusForbidden, "Forbidden")
+		return
+	}
+	if f.tooLargeLocked(w, r) {
 		return
 	}
 	if !ok {

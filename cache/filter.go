@@ -52,3 +52,11 @@ type Faults struct {
 	First string
 	Key   Key
 }
+
+// add counts the fault of the object called k.
+func (f *Faults) add(k Key, fault *EvalError) {
+	if f.Count == 0 || k.Compare(f.Key) < 0 {
+		f.First, f.Key = fault.Message, k
+	}
+	f.Count++
+}

@@ -2,12 +2,14 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
 // PageAt is the first Page of the objects as they were at version, which the
 // Store must have reached, for WaitVersion to ensure. The error is ErrExpired
-// when the changes since are no longer remembered.
+// when the changes since are no longer remembered. The objects are in the order of
+// keys, whatever q.Sort says.
 func (s *Store) PageAt(ctx context.Context, q Query, limit int, version string) (*Page, error) {
 	if err := checkVersion(version); err != nil {
 		return nil, err
@@ -36,19 +38,25 @@ func (s *Store) selectAt(ctx context.Context, q Query, version string) (*Result,
 	if err != nil {
 		return nil, err
 	}
-	objs = kept.objects
+	result := &Result{Version: version, Objects: kept.objects, Faults: kept.faults}
 	for _, o := range before {
 		if o == nil {
 			continue
 		}
-		if ok, err := m.Match(o); err != nil {
+		ok, err := m.Match(o)
+		if fault, isFault := errors.AsType[*EvalError](err); isFault {
+			result.Faults.add(o.Key(), fault)
+			continue
+		}
+		if err != nil {
 			return nil, err
-		} else if ok {
-			objs = append(objs, o)
+		}
+		if ok {
+			result.Objects = append(result.Objects, o)
 		}
 	}
-	slices.SortFunc(objs, compareObjects)
-	return &Result{Version: version, Objects: objs}, nil
+	slices.SortFunc(result.Objects, compareObjects)
+	return result, nil
 }
 
 // undo returns the present objects, and what those that changed since version

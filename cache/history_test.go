@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,37 @@ func TestPageAt(t *testing.T) {
 	}
 	if s.Oldest() != "1000" || !s.Watches("") || !s.Watches("a") {
 		t.Errorf("oldest %s, watches all: %v", s.Oldest(), s.Watches(""))
+	}
+}
+
+// faulty is a Filter that has no value for two versions.
+type faulty struct{}
+
+func (faulty) String() string { return "test" }
+func (faulty) Hints() Hints   { return Hints{} }
+func (faulty) Clock() bool    { return false }
+
+func (faulty) Match(json []byte) (bool, uint64, error) {
+	if bytes.Contains(json, []byte(`"v":"1001"`)) || bytes.Contains(json, []byte(`"v":"3"`)) {
+		return false, 1, &EvalError{"odd"}
+	}
+	return true, 1, nil
+}
+
+// TestPageAtFaults: former states that a filter has no value for are counted, as
+// present ones are.
+func TestPageAtFaults(t *testing.T) {
+	s := pagedStore(t, 5, StoreOptions{})
+	s.Apply("", Modified, decodeSimple(t, s, "a", "x001", 1001))
+	s.Apply("", Modified, decodeSimple(t, s, "a", "x001", 1002))
+	s.Apply("", Modified, decodeSimple(t, s, "a", "x004", 1003))
+	page, err := s.PageAt(t.Context(), Query{Filter: faulty{}}, 0, "1001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Faults{Count: 2, First: "odd", Key: Key{"a", "x001"}}
+	if len(page.Objects) != 3 || page.Faults != want {
+		t.Errorf("%d objects, faults %+v, want 3 and %+v", len(page.Objects), page.Faults, want)
 	}
 }
 

@@ -1,5 +1,7 @@
 package cache
 
+import "slices"
+
 // What the informer asks of its Store beside writing to it.
 
 // sourceVersions are the resourceVersions each synced source is complete up to.
@@ -36,14 +38,20 @@ func countSource(t *tree, source string) (n int) {
 	return n
 }
 
-// newest is the object of a source with the highest resourceVersion, nil if it
-// has none.
-func (s *Store) newest(source string) *Object {
-	var newest *Object
+// newest are the n objects of a source with the highest resourceVersions, the
+// highest first.
+func (s *Store) newest(source string, n int) []*Object {
+	var newest []*Object
 	for _, o := range s.objectsOf(source) {
-		if newest == nil || newer(o.ResourceVersion(), newest.ResourceVersion()) {
-			newest = o
+		if len(newest) == n && !newer(o.ResourceVersion(), newest[n-1].ResourceVersion()) {
+			continue
 		}
+		at := slices.IndexFunc(newest, func(p *Object) bool { return newer(o.ResourceVersion(), p.ResourceVersion()) })
+		if at < 0 {
+			at = len(newest)
+		}
+		newest = slices.Insert(newest, at, o)
+		newest = newest[:min(n, len(newest))]
 	}
 	return newest
 }

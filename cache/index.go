@@ -113,6 +113,8 @@ func (x indexes) add(row uint32, now, before []handle) {
 // remove takes row out of the terms in before that are not in now. It must be
 // called before add, which enters row again in the groups it stays in.
 func (x indexes) remove(row uint32, before, now []handle) {
+	var staying groupSet
+	known := false
 	eachMissing(before, now, func(h handle) {
 		t := h.Value()
 		idx := x[t.Index]
@@ -126,10 +128,66 @@ func (x indexes) remove(row uint32, before, now []handle) {
 				idx.values.remove(h)
 			}
 		}
-		if idx.groups != nil && !hasGroup(now, before, h, t) {
+		if idx.groups == nil {
+			return
+		}
+		if !known {
+			x.stay(&staying, before, now)
+			known = true
+		}
+		if !staying.has(group{idx, groupKey(t)}) {
 			idx.ungroup(t, row)
 		}
 	})
+}
+
+// stay notes the groups that a row stays in: those of the terms in both sets.
+// (Terms that are only in now enter their groups when they are added.)
+func (x indexes) stay(in *groupSet, before, now []handle) {
+	eachCommon(now, before, func(h handle) {
+		t := h.Value()
+		if idx := x[t.Index]; idx != nil && idx.groups != nil {
+			in.add(group{idx, groupKey(t)})
+		}
+	})
+}
+
+// group names one of the groups of an index.
+type group struct {
+	index *index
+	key   string
+}
+
+// groupSet is a set of groups. The few of an ordinary object need no memory of
+// their own and are looked through sooner than hashed.
+type groupSet struct {
+	few  [16]group
+	n    int
+	many map[group]struct{}
+}
+
+func (s *groupSet) has(g group) bool {
+	if s.many == nil {
+		return slices.Contains(s.few[:s.n], g)
+	}
+	_, ok := s.many[g]
+	return ok
+}
+
+func (s *groupSet) add(g group) {
+	switch {
+	case s.many != nil:
+		s.many[g] = struct{}{}
+	case slices.Contains(s.few[:s.n], g):
+	case s.n < len(s.few):
+		s.few[s.n] = g
+		s.n++
+	default:
+		s.many = map[group]struct{}{g: {}}
+		for _, g := range s.few {
+			s.many[g] = struct{}{}
+		}
+	}
 }
 
 func groupKey(t Term) string {
@@ -162,38 +220,33 @@ func (i *index) ungroup(t Term, row uint32) {
 	}
 }
 
-// hasGroup reports whether a row stays in the group of t, which is going:
-// some term in both sets is of the same group. (Terms that are only in now
-// enter the group when they are added.)
-func hasGroup(now, before []handle, gone handle, t Term) bool {
-	key := groupKey(t)
-	for _, h := range now {
-		if other := h.Value(); h != gone && other.Index == t.Index && groupKey(other) == key && slices.Contains(before, h) {
-			return true
-		}
-	}
-	return false
-}
-
 // eachMissing calls yield for every handle in a that is not in b.
 func eachMissing(a, b []handle, yield func(handle)) {
-	if slices.Equal(a, b) {
-		return
+	if !slices.Equal(a, b) {
+		each(a, b, false, yield)
 	}
+}
+
+// eachCommon calls yield for every handle in a that is in b.
+func eachCommon(a, b []handle, yield func(handle)) { each(a, b, true, yield) }
+
+// each calls yield for every handle in a that is in b, or for every one that is
+// not.
+func each(a, b []handle, in bool, yield func(handle)) {
 	if len(a)*len(b) > 1<<12 {
-		in := make(map[handle]struct{}, len(b))
+		set := make(map[handle]struct{}, len(b))
 		for _, h := range b {
-			in[h] = struct{}{}
+			set[h] = struct{}{}
 		}
 		for _, h := range a {
-			if _, ok := in[h]; !ok {
+			if _, ok := set[h]; ok == in {
 				yield(h)
 			}
 		}
 		return
 	}
 	for _, h := range a {
-		if !slices.Contains(b, h) {
+		if slices.Contains(b, h) == in {
 			yield(h)
 		}
 	}

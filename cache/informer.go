@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,8 +46,13 @@ type Informer struct {
 	changed  chan struct{} // closed and replaced when state changes
 	snapshot snapshotState
 	restored Saved // what the store was filled from, until its identity was checked
+	origin   origin
 	verified time.Time
 }
+
+// origin is the cluster that a store is of, and the version of its API server that
+// the store was begun with.
+type origin struct{ uid, version string }
 
 // counters only ever grow; they outlive the stores and sources of an informer.
 type counters struct {
@@ -171,11 +177,18 @@ func (i *Informer) run(ctx context.Context) {
 	verifying.Go(func() { i.verifyLoop(ctx) })
 	defer verifying.Wait()
 	backoff := i.factory.options.retry.backoff()
+	namespaces := i.allowedBefore()
 	for ctx.Err() == nil {
-		err := i.watch(ctx, i.namespaces())
-		if errors.Is(err, errForbidden) {
-			err = i.watchAllowed(ctx, err)
+		var err error
+		if len(namespaces) > 0 {
+			err = i.watchUntilRightsChange(ctx, namespaces)
+		} else {
+			err = i.watch(ctx, i.namespaces())
 		}
+		if errors.Is(err, errForbidden) || err == nil && len(namespaces) > 0 {
+			err = i.watchAllowed(ctx, cmp.Or(err, errForbidden))
+		}
+		namespaces = nil
 		if errors.Is(err, errOtherHistory) {
 			i.startOver(err.Error())
 		}
@@ -199,18 +212,35 @@ func (i *Informer) namespaces() []string {
 	return slices.Compact(names)
 }
 
+// allowedBefore are the namespaces that were watched one by one, since all of them
+// might not be, when what is held was saved; none if it is otherwise. To begin with
+// all would give up what can be resumed.
+func (i *Informer) allowedBefore() []string {
+	if i.namespaces()[0] != "" {
+		return nil
+	}
+	versions := i.Store().sourceVersions()
+	if versions[""] != "" {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(versions))
+}
+
 // watch runs one source for each namespace until ctx ends or one of them ends
 // for a reason that concerns all.
 func (i *Informer) watch(ctx context.Context, namespaces []string) error {
 	store, spec := i.Store(), i.Spec()
 	store.SetSources(namespaces)
 	versions := store.sourceVersions()
+	i.mu.Lock()
+	served := i.servedLocked()
+	i.mu.Unlock()
 	var sources []*source
 	for _, ns := range namespaces {
 		s := i.newSource(store, spec, ns)
 		if v := versions[ns]; v != "" && !spec.Aggregated {
 			s.resume = v
-			s.health.synced = true
+			s.health.synced, s.health.served = true, served
 		}
 		sources = append(sources, s)
 	}
@@ -223,6 +253,21 @@ func (i *Informer) watch(ctx context.Context, namespaces []string) error {
 		g.Go(func() error { return i.keep(ctx, s) })
 	}
 	return g.Wait()
+}
+
+// servedLocked is the version of the API server that all of the copy was listed
+// from, "" if parts of it were listed from different ones.
+func (i *Informer) servedLocked() string {
+	if len(i.sources) == 0 {
+		return i.origin.version
+	}
+	served := i.sources[0].get().served
+	for _, s := range i.sources[1:] {
+		if s.get().served != served {
+			return ""
+		}
+	}
+	return served
 }
 
 func (i *Informer) newSource(store *Store, spec Spec, namespace string) *source {
@@ -238,7 +283,8 @@ func (i *Informer) newSource(store *Store, spec Spec, namespace string) *source 
 		// know streaming ones, and some ignore the parameter in silence.
 		noStreaming: spec.Aggregated,
 
-		compareLeast: i.factory.options.compareLeast, served: i.cluster.status().Version,
+		compareLeast: i.factory.options.compareLeast,
+		health:       health{served: i.cluster.status().Version},
 	}
 }
 
@@ -256,11 +302,12 @@ func (i *Informer) keep(ctx context.Context, s *source) error {
 		case err == nil:
 		case errors.Is(err, errOtherHistory):
 			return err
+		case errors.Is(err, errForbidden) && s.namespace == "":
+			// Some namespaces may be allowed all the same: not forbidden yet.
+			s.update(func(h *health) { h.current, h.err = false, err })
+			return err
 		case errors.Is(err, errForbidden):
 			s.update(func(h *health) { h.forbidden, h.current, h.err = true, false, err })
-			if s.namespace == "" {
-				return err
-			}
 			sleep(ctx, refused.Step())
 		default:
 			s.update(func(h *health) { h.current, h.err = false, err })
@@ -274,7 +321,7 @@ func (i *Informer) keep(ctx context.Context, s *source) error {
 // successor is the source that goes on where s ended.
 func (i *Informer) successor(s *source) *source {
 	next := i.newSource(s.store, s.spec, s.namespace)
-	next.noStreaming, next.noPlain, next.served = s.noStreaming, s.noPlain, s.served
+	next.noStreaming, next.noPlain = s.noStreaming, s.noPlain
 	next.health = s.get()
 	if v := s.store.sourceVersions()[s.namespace]; v != "" && !s.spec.Aggregated {
 		next.resume = v
@@ -480,7 +527,7 @@ func (i *Informer) Status() Status {
 		Undecoded: i.count.undecoded.Load(), Mended: i.count.mended.Load(), Verified: i.verified,
 		SnapshotAt: i.snapshot.committed, SnapshotDrops: i.snapshot.drops, SnapshotReason: i.snapshot.reason,
 	}
-	store := i.store
+	store, sources := i.store, i.sources
 	for _, src := range i.sources {
 		if c := src.get().contact; c.After(s.Contact) {
 			s.Contact = c
@@ -490,6 +537,7 @@ func (i *Informer) Status() Status {
 	if store == nil {
 		return s
 	}
+	s.Missing = missing(store, sources)
 	stats := store.Stats()
 	s.Objects, s.Bytes, s.RawBytes = stats.Objects, stats.Bytes, stats.RawBytes
 	s.Dictionaries, s.Trainings, s.Repacked = stats.Dictionaries, stats.Trainings, stats.Repacked
@@ -501,21 +549,64 @@ func (i *Informer) Status() Status {
 	return s
 }
 
-// adopt takes over a spec that asks for nothing that needs another store. It
-// reports false when it does.
-func (i *Informer) adopt(spec Spec) (bool, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.spec.Watch != spec.Watch || !sameScope(i.spec, spec) || i.store == nil && spec.Watch {
-		return false, nil
+// missing says of each namespace that is not held why that is so.
+func missing(store *Store, sources []*source) (all []MissingNamespace) {
+	if len(sources) == 1 && sources[0].namespace == "" {
+		return nil // as nearly always, and asked for with each request
 	}
-	if i.store != nil && !maps.Equal(i.spec.Indexes, spec.Indexes) {
-		if err := i.store.SetIndexes(spec.Indexes); err != nil {
-			return false, fmt.Errorf("change indexes of %s: %w", i.resource, err)
+	for _, held := range store.Sources() {
+		if held.Held || held.Namespace == "" {
+			continue
+		}
+		m := MissingNamespace{Namespace: held.Namespace, State: Syncing, Reason: defaultReason(Syncing)}
+		for _, src := range sources {
+			if src.namespace == held.Namespace {
+				m.State, m.Reason = src.get().missing()
+			}
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// missing is why a source's objects are not there.
+func (h health) missing() (State, string) {
+	state := h.state()
+	if h.forbidden {
+		state = Forbidden
+	}
+	if h.err != nil {
+		return state, h.err.Error()
+	}
+	return state, defaultReason(state)
+}
+
+// adopt takes over a spec that asks for nothing that needs another store. It
+// reports false when it does. Nobody waits while indexes are built: mu is not held
+// then, and only Apply, of which there is one at a time, changes the spec.
+func (i *Informer) adopt(spec Spec) (bool, error) {
+	for {
+		i.mu.Lock()
+		before, store := i.spec, i.store
+		i.mu.Unlock()
+		if before.Watch != spec.Watch || !sameScope(before, spec) || store == nil && spec.Watch {
+			return false, nil
+		}
+		if store != nil && !maps.Equal(before.Indexes, spec.Indexes) {
+			if err := store.SetIndexes(spec.Indexes); err != nil {
+				return false, fmt.Errorf("change indexes of %s: %w", i.resource, err)
+			}
+		}
+		i.mu.Lock()
+		replaced := i.store != store // meanwhile, by one with the indexes of before
+		if !replaced {
+			i.spec = spec
+		}
+		i.mu.Unlock()
+		if !replaced {
+			return true, nil
 		}
 	}
-	i.spec = spec
-	return true, nil
 }
 
 // sameScope reports whether a copy made under a is also the copy b asks for:

@@ -10,7 +10,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -32,6 +35,8 @@ type memory struct {
 	records map[Resource]map[Key]Record
 	fail    error
 	commits int
+	// dropping is called before a snapshot is dropped, if it is set.
+	dropping func(Resource)
 }
 
 func newMemory() *memory {
@@ -96,6 +101,9 @@ func (m *memory) Commit(batches []Batch) error {
 }
 
 func (m *memory) Drop(r Resource) error {
+	if m.dropping != nil {
+		m.dropping(r)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.saved, r)
@@ -539,6 +547,63 @@ func TestForbiddenFallsBackToNamespaces(t *testing.T) {
 	eventually(t, "that namespace's objects", func() bool { return maps.Equal(held(i.Store()), want) })
 }
 
+// TestForbiddenNamespace: one of several namespaces that may not be read is
+// named, and holds up nobody who waits for a version.
+func TestForbiddenNamespace(t *testing.T) {
+	for name, revoked := range map[string]bool{"from the start": false, "later": true} {
+		t.Run(name, func(t *testing.T) {
+			api := newFakeAPI(t)
+			deny := func(verb, namespace string) bool { return namespace != "team-a" && verb != "get" }
+			if !revoked {
+				api.set(func(f *fakeAPI) { f.deny = deny })
+			}
+			api.put(Key{"team-a", "p"}, "v1")
+			api.put(Key{"team-b", "p"}, "v1")
+			spec := fakeSpec
+			spec.Namespaces = []string{"team-a", "team-b"}
+			r := startRig(t, api, Options{}, spec)
+			r.becomes(t, Live)
+			store := r.pods().Store()
+			if revoked {
+				if missing := r.pods().Status().Missing; len(missing) != 0 || !store.Covers("team-b") {
+					t.Errorf("missing are %v while all may be read", missing)
+				}
+				api.set(func(f *fakeAPI) { f.deny = deny })
+				api.cutAll()
+			}
+			eventually(t, "team-b is missing", func() bool {
+				missing := r.pods().Status().Missing
+				return len(missing) == 1 && missing[0].Namespace == "team-b" && missing[0].State == Forbidden && missing[0].Reason != ""
+			})
+			if store.Covers("team-b") || !store.Covers("team-a") {
+				t.Errorf("Covers() = %v for the refused namespace, %v for the other", store.Covers("team-b"), store.Covers("team-a"))
+			}
+			if _, ok := store.Get(Key{"team-b", "p"}); ok != revoked {
+				t.Errorf("an object of the refused namespace is held: %v, want what was last seen", ok)
+			}
+			api.put(Key{"team-a", "p"}, "v2")
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			var version string
+			api.set(func(f *fakeAPI) { version = strconv.Itoa(f.version) })
+			if err := store.WaitVersion(ctx, version); err != nil {
+				t.Errorf("WaitVersion(%s) = %v", version, err)
+			}
+			if err := store.WaitVersionIn(ctx, "team-a", version); err != nil {
+				t.Errorf("WaitVersionIn(team-a, %s) = %v", version, err)
+			}
+			cancel()
+			if err := store.WaitVersionIn(ctx, "team-b", "1"); !errors.Is(err, ErrTooNew) {
+				t.Errorf("WaitVersionIn(team-b) = %v, want ErrTooNew: nothing is known of it", err)
+			}
+			api.set(func(f *fakeAPI) { f.deny = nil })
+			eventually(t, "team-b is here again", func() bool {
+				return len(r.pods().Status().Missing) == 0 && store.Covers("team-b")
+			})
+		})
+	}
+}
+
 func TestForbiddenAsksRarely(t *testing.T) {
 	api := newFakeAPI(t)
 	api.deny = func(string, string) bool { return true }
@@ -659,6 +724,120 @@ func TestSnapshotLost(t *testing.T) {
 	})
 }
 
+// TestSnapshotReplaced: when the file was replaced by an empty one, what does not
+// change is saved anew, too.
+func TestSnapshotReplaced(t *testing.T) {
+	api, db := newFakeAPI(t), newMemory()
+	churn(api, rand.New(rand.NewPCG(17, 18)), 50)
+	r := startRig(t, api, Options{Snapshots: db, SaveInterval: time.Hour})
+	r.becomes(t, Live)
+	if err := r.save(); err != nil {
+		t.Fatal(err)
+	}
+	db.saved, db.records = newMemory().saved, newMemory().records
+	db.fail = fmt.Errorf("commit: %w", ErrReplaced)
+	api.put(Key{"team-a", "one"}, "v1")
+	r.equal(t)
+	if err := r.save(); !errors.Is(err, ErrReplaced) {
+		t.Fatalf("save() = %v, want ErrReplaced", err)
+	}
+	db.fail = nil
+	if err := r.save(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(db.records[fakeSpec.Resource]), len(api.truth()); got != want {
+		t.Errorf("%d records are saved, want %d", got, want)
+	}
+}
+
+// TestSavedUnderItsIndexes: terms are saved under the definitions they were taken
+// with, although the informer has not adopted them yet.
+func TestSavedUnderItsIndexes(t *testing.T) {
+	api := newFakeAPI(t)
+	api.put(Key{"team-a", "a"}, "v1")
+	r := startRig(t, api, Options{Snapshots: newMemory(), SaveInterval: time.Hour})
+	r.becomes(t, Live)
+	indexes := map[string]string{"value": "spec.value"}
+	if err := r.pods().Store().SetIndexes(indexes); err != nil {
+		t.Fatal(err)
+	}
+	taken, ok := r.pods().takeBatch()
+	if got := taken.batch.Saved.Spec; !ok || !maps.Equal(got.Indexes, indexes) || got.Kind != "Pod" {
+		t.Errorf("saved under %+v (%v), want the indexes %v", got, ok, indexes)
+	}
+}
+
+// TestAdoptHoldsNobodyUp: while indexes are built, the informer answers; a store
+// that takes the place of the one they are built in gets them, too.
+func TestAdoptHoldsNobodyUp(t *testing.T) {
+	i := newInformer(NewFactory(Options{}), nil, fakeSpec)
+	first := i.Store()
+	first.writing.Lock() // building waits for it
+	adopted := make(chan error, 1)
+	spec := fakeSpec
+	spec.Indexes = map[string]string{"value": "spec.value"}
+	go func() {
+		_, err := i.adopt(spec)
+		adopted <- err
+	}()
+	eventually(t, "indexes being built", func() bool {
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		return slices.ContainsFunc(strings.Split(string(stacks), "\n\n"), func(stack string) bool {
+			return strings.Contains(stack, "SetIndexes") && strings.Contains(stack, ".adopt(")
+		})
+	})
+	if !i.mu.TryLock() {
+		first.writing.Unlock()
+		t.Fatal("the informer is locked while indexes are built")
+	}
+	second := newStore(t, i.spec)
+	i.store = second
+	i.mu.Unlock()
+	first.writing.Unlock()
+	if err := <-adopted; err != nil {
+		t.Fatal(err)
+	}
+	if got := second.extraction.Load().definitions; !maps.Equal(got, spec.Indexes) || !maps.Equal(i.Spec().Indexes, spec.Indexes) {
+		t.Errorf("indexes %v of the spec %v, want %v", got, i.Spec().Indexes, spec.Indexes)
+	}
+}
+
+// TestNothingSavedOfDropped: a save that waits while a snapshot is dropped finds
+// nothing of its resource to add to it.
+func TestNothingSavedOfDropped(t *testing.T) {
+	for name, drop := range map[string]func(*rig) error{
+		"gone":          func(r *rig) error { return r.Apply("c", nil) },
+		"other history": func(r *rig) error { r.pods().startOver("it is a test"); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			api, db := newFakeAPI(t), newMemory()
+			api.put(Key{"team-a", "saved"}, "v1")
+			r := startRig(t, api, Options{Snapshots: db, SaveInterval: time.Hour})
+			r.becomes(t, Live)
+			if err := r.save(); err != nil {
+				t.Fatal(err)
+			}
+			api.put(Key{"team-a", "changed since"}, "v1")
+			r.equal(t)
+			dropped := 0
+			pods := r.pods()
+			db.dropping = func(Resource) {
+				dropped++
+				if left, ok := pods.takeBatch(); ok {
+					t.Errorf("something to save, %d records", len(left.batch.Put))
+				}
+			}
+			if err := drop(r); err != nil {
+				t.Fatal(err)
+			}
+			if dropped != 1 {
+				t.Errorf("dropped %d times", dropped)
+			}
+		})
+	}
+}
+
 // TestVerifyMends: a server that swallows an event is found out.
 func TestVerifyMends(t *testing.T) {
 	api := newFakeAPI(t)
@@ -678,11 +857,15 @@ func TestVerifyMends(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.equal(t)
-	if n := r.pods().Status().Mended; n != 1 {
-		t.Errorf("mended %d, want 1", n)
+	if s := r.pods().Status(); s.Mended != 1 || !s.Verified.IsZero() {
+		t.Errorf("mended %d, verified %v; want 1 and not yet", s.Mended, s.Verified)
 	}
+	r.becomes(t, Live)
 	if err := r.pods().verify(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if r.pods().Status().Verified.IsZero() {
+		t.Error("not verified although it was found equal")
 	}
 	if n := r.pods().Status().Mended; n != 1 {
 		t.Errorf("mended %d after a second look, want still 1", n)

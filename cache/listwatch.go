@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
@@ -36,6 +37,7 @@ func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) 
 	if err := s.prepareDifference(ctx); !errors.Is(err, errFullList) {
 		return nil, cmp.Or(err, errResume)
 	}
+	s.askServing(ctx)
 	if s.listsPlainly() {
 		return nil, errPlain
 	}
@@ -106,9 +108,18 @@ func (s *source) path(namespace string) string {
 	return path.Join(p, s.spec.GVR.Resource)
 }
 
-// resourceClient is the dynamic client's endpoint of this source.
-func (s *source) resourceClient() dynamic.ResourceInterface {
-	return s.client.Resource(s.spec.GVR).Namespace(s.namespace)
+// client is for lists and gets of raw bytes.
+func (s *source) client() (rest.Interface, error) {
+	return s.cluster.rawClient(s.spec.Aggregated, s.decode)
+}
+
+// openWatch opens one watch of this source.
+func (s *source) openWatch(ctx context.Context, opts metav1.ListOptions) (apiwatch.Interface, error) {
+	client, err := s.client()
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.New(client).Resource(s.spec.GVR).Namespace(s.namespace).Watch(ctx, opts)
 }
 
 func (s *source) selectors(opts *metav1.ListOptions) {
@@ -163,5 +174,5 @@ func (s *source) note(err error) {
 		s.end(fmt.Errorf("%w: %w", errForbidden, err))
 	}
 	permanent := apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
-	s.update(func(h *health) { h.current, h.permanent, h.err = false, permanent, err })
+	s.update(func(h *health) { h.current, h.promised, h.permanent, h.err = false, "", permanent, err })
 }

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,8 +38,8 @@ func indexNames(informers []*Informer) nameIndex {
 // Lookup finds a resource by the names kubectl accepts: pods, deployments.apps,
 // deployments.v1.apps, the singular, short names and the kind, in any case. The
 // cluster may be left out when there is only one. An unwatched resource is
-// returned together with ErrNotWatched. While nothing is known of the cluster no
-// resource is unknown either: that is ErrNotSynced.
+// returned together with ErrNotWatched. As long as the cluster has not told which
+// resources it has, none is unknown: that is ErrNotSynced.
 func (f *Factory) Lookup(cluster, name string) (*Informer, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -46,10 +47,10 @@ func (f *Factory) Lookup(cluster, name string) (*Informer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, known := f.names[cluster]; !known {
-		return nil, fmt.Errorf("%w: nothing is known of the cluster yet", ErrNotSynced)
-	}
 	found, err := f.names[cluster].find(name)
+	if errors.Is(err, ErrUnknownResource) && !f.discovered[cluster] {
+		return nil, f.statusLocked(f.clusters[cluster]).NotDiscovered()
+	}
 	if err != nil {
 		return nil, err
 	}

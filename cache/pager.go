@@ -22,6 +22,7 @@ type Pager[About any] struct {
 	byID    map[uint64]*list.Element
 	order   list.List // of *cursor; the one used last in front
 	objects int
+	waiting bool // expire will be called
 }
 
 // Part is one page of a list.
@@ -164,6 +165,26 @@ func (p *Pager[About]) add(c *cursor[About]) {
 	p.byID[c.id] = p.order.PushFront(c)
 	p.objects += c.total
 	p.evictLocked()
+	p.expireLaterLocked()
+}
+
+// expireLaterLocked sees to it that lists expire that nobody comes back for: they
+// hold on to all versions that their objects had.
+func (p *Pager[About]) expireLaterLocked() {
+	oldest := p.order.Back()
+	if oldest == nil || p.waiting {
+		return
+	}
+	p.waiting = true
+	time.AfterFunc(p.opts.CursorAge-time.Since(oldest.Value.(*cursor[About]).used), p.expire)
+}
+
+func (p *Pager[About]) expire() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = false
+	p.evictLocked()
+	p.expireLaterLocked()
 }
 
 func (p *Pager[About]) get(id uint64) *cursor[About] {

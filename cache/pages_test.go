@@ -107,6 +107,42 @@ func TestPageTokens(t *testing.T) {
 	}
 }
 
+// TestCursorsExpire: a list that nobody comes back for does not keep its objects.
+func TestCursorsExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := pagedStore(t, 25, StoreOptions{})
+		check := func(after time.Duration, want int) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			s.pager.mu.Lock()
+			defer s.pager.mu.Unlock()
+			if got := s.pager.order.Len(); got != want || s.pager.objects != 25*want || len(s.pager.byID) != want {
+				t.Errorf("%d lists of %d objects, want %d lists", got, s.pager.objects, want)
+			}
+		}
+		page := func(token string) string {
+			t.Helper()
+			p, err := s.Page(t.Context(), Query{}, 10, token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p.Continue
+		}
+		first := page("")
+		check(2*time.Minute, 1)
+		page("")
+		check(time.Minute, 2)
+		page(first)
+		check(3*time.Minute, 2)
+		check(time.Minute, 1) // the second was not used for five minutes
+		check(time.Minute, 0)
+		page("")
+		check(4*time.Minute, 1)
+		check(time.Minute, 0)
+	})
+}
+
 func TestCursorBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := context.Background()

@@ -91,7 +91,11 @@ func brokeOff(err error) bool {
 // list asks for a list, or one page of it, and decodes it while it arrives.
 func (s *source) list(ctx context.Context, opts metav1.ListOptions) (*itemList, error) {
 	s.selectors(&opts)
-	request := s.rest.Get().AbsPath(s.path(s.namespace)).SpecificallyVersionedParams(&opts, metav1.ParameterCodec, metav1.SchemeGroupVersion)
+	client, err := s.client()
+	if err != nil {
+		return nil, err
+	}
+	request := client.Get().AbsPath(s.path(s.namespace)).SpecificallyVersionedParams(&opts, metav1.ParameterCodec, metav1.SchemeGroupVersion)
 	// Asked for by hand, the answer is not unpacked by net/http, whose gzip takes
 	// a quarter longer.
 	body, err := request.SetHeader("Accept-Encoding", s.cluster.encoding()).Stream(ctx)

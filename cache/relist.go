@@ -95,16 +95,29 @@ func (s *source) mayCompare(ctx context.Context, version string) error {
 	if err != nil {
 		return notTransient(err)
 	}
-	if s.serving = serving; serving != s.served {
-		return fmt.Errorf("%w: the copy is of API server %s, which is now %s", errFullList, s.served, serving)
+	s.serving = serving
+	if served := s.get().served; serving != served {
+		return fmt.Errorf("%w: the copy is of API server %s, which is now %s", errFullList, served, serving)
 	}
 	if err := s.sameDefinition(ctx); err != nil {
 		return notTransient(err)
 	}
-	if err := s.sameHistory(ctx, version); err != nil {
-		return notTransient(err)
+	err = s.sameHistory(ctx, version)
+	if isOtherCluster(err) {
+		s.end(err)
 	}
-	return nil
+	return notTransient(err)
+}
+
+// askServing notes the version of the API server that is about to be listed again
+// in full. That of the first list is known since the cluster was identified.
+func (s *source) askServing(ctx context.Context) {
+	if s.serving != "" || s.store.sourceVersions()[s.namespace] == "" {
+		return
+	}
+	if version, err := s.cluster.serverVersion(ctx); err == nil {
+		s.serving = version
+	}
 }
 
 var customResourceDefinitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -133,7 +146,7 @@ func (s *source) sameDefinition(ctx context.Context) error {
 func notTransient(err error) error {
 	code := statusCode(err)
 	switch {
-	case errors.Is(err, errFullList), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), isTransport(err),
+	case err == nil, errors.Is(err, errFullList), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), isTransport(err),
 		code >= 500, code == http.StatusTooManyRequests, code == http.StatusUnauthorized:
 		return err
 	}

@@ -61,7 +61,7 @@ func (s *source) watchList(ctx context.Context, opts metav1.ListOptions) (apiwat
 	w := s.newResumeWatch(ctx, opts)
 	w.initial = true
 	w.release = sync.OnceFunc(s.release)
-	stream, err := s.resourceClient().Watch(w.ctx, w.opts)
+	stream, err := s.openWatch(w.ctx, w.opts)
 	if err != nil {
 		w.cancel()
 		w.release()
@@ -137,11 +137,11 @@ func (w *resumeWatch) forward(stream apiwatch.Interface, backoff *reopenBackoff)
 				return w.closed(opened, events, backoff)
 			}
 			events++
-			backoff.reset()
-			switch event.Type {
-			case apiwatch.Error:
+			if event.Type == apiwatch.Error {
 				return w.failed(event, backoff)
-			case apiwatch.Bookmark:
+			}
+			backoff.reset()
+			if event.Type == apiwatch.Bookmark {
 				w.bookmark(event)
 			}
 			if !w.deliver(event) {
@@ -188,7 +188,7 @@ func (w *resumeWatch) bookmark(event apiwatch.Event) {
 		}
 		return // the sink says live, once the store has them
 	}
-	w.src.prove()
+	w.src.promise(it.resourceVersion)
 }
 
 // closed decides what a stream that ended without an error means.
@@ -205,7 +205,10 @@ func (w *resumeWatch) closed(opened time.Time, events int, backoff *reopenBackof
 	// The server ends a watch at its timeout after sending all it has. That is
 	// as good a proof as a bookmark, and the only one on an idle server.
 	if lasted >= time.Duration(w.timeout)*time.Second-500*time.Millisecond {
-		w.src.prove()
+		w.src.promise(w.version)
+		if !w.send(apiwatch.Event{Type: apiwatch.Bookmark, Object: &item{resourceVersion: w.version}}) {
+			return false
+		}
 	}
 	return w.resumable()
 }
@@ -249,7 +252,7 @@ func (w *resumeWatch) expired() {
 // endExpired ends the watch with the one error after which the Reflector relists
 // from the last resourceVersion on (reflector.go, watch).
 func (w *resumeWatch) endExpired(reason string) {
-	w.src.update(func(h *health) { h.current, h.err = false, errors.New(reason) })
+	w.src.update(func(h *health) { h.current, h.promised, h.err = false, "", errors.New(reason) })
 	status := apierrors.NewResourceExpired(reason).Status()
 	w.send(apiwatch.Event{Type: apiwatch.Error, Object: &status})
 }
@@ -271,13 +274,13 @@ func (w *resumeWatch) reopen(backoff *reopenBackoff) apiwatch.Interface {
 		if !backoff.wait(w.ctx) {
 			return nil
 		}
-		if backoff.outage && !w.sameHistory(backoff) {
+		if (backoff.outage || w.src.epoch != w.src.cluster.configured()) && !w.sameHistory(backoff) {
 			if w.ctx.Err() != nil {
 				return nil
 			}
 			continue
 		}
-		stream, err := w.src.resourceClient().Watch(w.ctx, w.options())
+		stream, err := w.src.openWatch(w.ctx, w.options())
 		if err == nil {
 			w.src.count.restarts.Add(1)
 			w.src.cluster.report(nil)
@@ -297,9 +300,11 @@ func (w *resumeWatch) reopen(backoff *reopenBackoff) apiwatch.Interface {
 	}
 }
 
-// sameHistory makes sure, after an outage, that the server that answers now has
-// not gone back in time. It reports whether the watch may be reopened.
+// sameHistory makes sure, after an outage or with another configuration, that the
+// server that answers now is the one it was and has not gone back in time. It
+// reports whether the watch may be reopened.
 func (w *resumeWatch) sameHistory(backoff *reopenBackoff) bool {
+	epoch := w.src.cluster.configured()
 	err := w.src.sameHistory(w.ctx, w.version)
 	if errors.Is(err, errOtherHistory) {
 		w.src.end(err)
@@ -311,7 +316,7 @@ func (w *resumeWatch) sameHistory(backoff *reopenBackoff) bool {
 		w.src.note(err)
 		return false
 	}
-	backoff.outage = false
+	backoff.outage, w.src.epoch = false, epoch
 	return true
 }
 
@@ -340,12 +345,23 @@ func statusCode(err error) int32 {
 	return 0
 }
 
-// prove notes that the copy was current just now.
-func (s *source) prove() {
-	now := time.Now()
+// promise notes that the bookmark of a version proves the copy current. It does
+// when the sink has it: events before it may still be on their way to the store.
+func (s *source) promise(version string) {
+	s.mu.Lock()
+	s.health.promised = version
+	s.mu.Unlock()
+}
+
+// prove notes that the copy was current just now, if the bookmark that the sink
+// has is the one promised, and nothing has failed since.
+func (s *source) prove(version string) {
 	s.update(func(h *health) {
+		if h.promised != version || version == "" {
+			return
+		}
 		h.proven, h.current, h.forbidden, h.permanent = true, true, false, false
-		h.contact, h.err = now, nil
+		h.contact, h.promised, h.err = time.Now(), "", nil
 	})
 }
 

@@ -88,7 +88,7 @@ func (f *Factory) save() error {
 	start := time.Now()
 	err := f.options.Snapshots.Commit(batches)
 	f.saver.note(start, err)
-	lost := errors.Is(err, ErrNoSnapshot) || errors.Is(err, ErrCorrupt)
+	lost := errors.Is(err, ErrNoSnapshot) || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrReplaced)
 	for _, t := range all {
 		if err != nil {
 			t.store.GiveBack(t.batch)
@@ -143,17 +143,20 @@ func (i *Informer) takeBatch() (taken, bool) {
 	i.mu.Lock()
 	store, spec := i.store, i.spec
 	checked := i.restored.ClusterUID == ""
+	of := origin{i.origin.uid, i.servedLocked()} // before the changes: older at worst
 	i.mu.Unlock()
-	if store == nil || spec.Aggregated || !checked || !i.synced() {
+	if store == nil || spec.Aggregated || !checked || of.uid == "" || !i.synced() {
 		return taken{}, false
 	}
 	batch, ok := store.TakeChanges()
 	if !ok {
 		return taken{}, false
 	}
-	cluster := i.cluster.status()
+	// The store may have got other indexes since. Terms are saved under the
+	// definitions they were taken with.
+	spec.Indexes = batch.Saved.Spec.Indexes
 	batch.Saved.Spec = spec
-	batch.Saved.ClusterUID, batch.Saved.ServerVersion = cluster.UID, cluster.Version
+	batch.Saved.ClusterUID, batch.Saved.ServerVersion = of.uid, of.version
 	batch.Saved.SavedAt = time.Now().UTC()
 	return taken{i, store, batch}, true
 }

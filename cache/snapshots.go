@@ -20,7 +20,8 @@ type Snapshots interface {
 	// Commit makes all batches durable in one transaction: all or nothing. It
 	// refuses with ErrNoSnapshot or ErrCorrupt a batch without Reset that has
 	// nothing sound to add to; what was saved is then not to be relied on, and
-	// the next batch of every resource must be a Reset.
+	// the next batch of every resource must be a Reset. So it must after
+	// ErrReplaced, which the first Commit after the loss returns, whoever met it.
 	Commit(batches []Batch) error
 	// Drop forgets the snapshot of r.
 	Drop(r Resource) error
@@ -31,6 +32,10 @@ var (
 	ErrNoSnapshot = errors.New("no snapshot")
 	// ErrCorrupt means that a snapshot exists and cannot be read in full.
 	ErrCorrupt = errors.New("snapshot is damaged")
+	// ErrReplaced means that nothing is saved of any resource any more: damage
+	// was met while writing, and an empty file has taken the place of the damaged
+	// one.
+	ErrReplaced = errors.New("damaged file was replaced by an empty one")
 )
 
 // Saved describes the snapshot of one resource.

@@ -1,18 +1,14 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
@@ -42,8 +38,10 @@ type source struct {
 	grace        time.Duration // how long a difference found by verification may last
 	log          *slog.Logger
 
-	client dynamic.Interface
-	rest   rest.Interface
+	// epoch is the configuration of the cluster under which its history was last
+	// found to be the one of the copy. Only the goroutine of the open watch touches
+	// it, and reflect before there is one.
+	epoch int
 
 	// resume is the version the first watch continues from; "" for none. Only
 	// the Reflector's goroutine touches it and the two fields below.
@@ -60,10 +58,9 @@ type source struct {
 	pending *difference
 	// compareFailures counts comparisons that failed one after the other.
 	compareFailures int
-	// served is the version of the API server that the copy was last listed from
-	// in full; serving that of the one a full list is about to be made from, ""
-	// if it was not asked.
-	served, serving string
+	// serving is the version of the API server that a full list is about to be made
+	// from, "" if it was not asked.
+	serving string
 	// noStreaming is set once the server refused a streaming list as such, noPlain
 	// once a plain list took too long.
 	noStreaming, noPlain bool
@@ -74,18 +71,21 @@ type source struct {
 	end    context.CancelCauseFunc // ends the source
 	mu     sync.Mutex
 	health health // guarded by mu
+	doubts doubts // guarded by mu
 }
 
 // health is what one source knows of itself.
 type health struct {
-	synced    bool // the store holds this source's objects
-	proven    bool // was caught up at least once in this process
-	current   bool // is caught up, and nothing has failed since
+	synced    bool   // the store holds this source's objects
+	proven    bool   // was caught up at least once in this process
+	current   bool   // is caught up, and nothing has failed since
+	promised  string // version of the bookmark that proves it caught up, "" for none
 	relisting bool
 	forbidden bool      // the API server refuses list or watch
 	permanent bool      // the last error is none that passes by itself
 	refused   time.Time // of the first 403 in a row
 	contact   time.Time // last sign that the copy was current
+	served    string    // version of the API server that the copy was last listed from in full
 	err       error     // why it is not
 }
 
@@ -105,7 +105,9 @@ func (s *source) get() health {
 func (s *source) update(f func(*health)) {
 	s.mu.Lock()
 	f(&s.health)
+	refused := s.health.forbidden
 	s.mu.Unlock()
+	s.store.refuse(s.namespace, refused)
 	s.changed()
 }
 
@@ -118,18 +120,14 @@ func (s *source) run(ctx context.Context) error {
 	history := s.cluster.presentHistory()
 	defer context.AfterFunc(history, func() { end(context.Cause(history)) })()
 	err := s.reflect(ctx)
-	if errors.Is(err, errRewritten) {
+	if errors.Is(err, errRewritten) || isOtherCluster(err) {
 		s.cluster.rewritten(history, err)
 	}
 	return err
 }
 
 func (s *source) reflect(ctx context.Context) error {
-	client, restClient, err := s.cluster.rawClient(s.spec.Aggregated, s.decode)
-	if err != nil {
-		return err
-	}
-	s.client, s.rest = client, restClient
+	s.epoch = s.cluster.configured()
 	if s.resume != "" {
 		s.update(func(h *health) { h.synced = true })
 		if err := s.checkHistory(ctx); err != nil {
@@ -176,41 +174,6 @@ func (s *source) checkHistory(ctx context.Context) error {
 	}
 }
 
-// sameHistory compares the cluster's identity and the newest object held with
-// the server's: a server that holds that object otherwise, and not in a newer
-// version, was rolled back, even if it has since passed our resourceVersion.
-func (s *source) sameHistory(ctx context.Context, version string) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	if err := s.cluster.sameHistory(ctx, version); err != nil {
-		return err
-	}
-	newest := s.store.newest(s.namespace)
-	if newest == nil {
-		return nil
-	}
-	meta, err := s.cluster.metadata().Resource(s.spec.GVR).Namespace(newest.Namespace()).Get(ctx, newest.Name(), metav1.GetOptions{})
-	switch {
-	case err == nil:
-		// Everything up to version is held: what is no newer must be the same.
-		same := string(meta.UID) == newest.UID() && meta.ResourceVersion == newest.ResourceVersion()
-		if !same && !newer(meta.ResourceVersion, version) {
-			return fmt.Errorf("%w: at %s, %s has resourceVersion %s there and %s here", errRewritten, version, newest.Key(), meta.ResourceVersion, newest.ResourceVersion())
-		}
-		return nil
-	case apierrors.IsNotFound(err):
-		return nil // deleted since
-	case apierrors.IsForbidden(err) && !s.refused():
-		return fmt.Errorf("check the newest object: %w", err)
-	case apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err):
-		// Whoever may list but not get cannot have the snapshot checked, and
-		// one that cannot be checked is not resumed.
-		return fmt.Errorf("%w: get is not allowed, so the snapshot cannot be checked", errOtherHistory)
-	default:
-		return fmt.Errorf("check the newest object: %w", err)
-	}
-}
-
 // sink is the store the Reflector writes to.
 type sink struct{ *source }
 
@@ -235,6 +198,9 @@ func (s sink) apply(t EventType, obj any) error {
 
 func (s sink) Bookmark(version string) error {
 	s.store.Bookmark(s.namespace, version)
+	if s.get().promised == version && s.undoubted() {
+		s.prove(version)
+	}
 	return nil
 }
 
@@ -243,6 +209,8 @@ func (s sink) Replace(items []any, version string) error {
 		s.skipReplace = false
 		return nil
 	}
+	s.setDoubts(nil) // a list is the truth
+	listedFrom := ""
 	if d := s.pending; d != nil {
 		s.pending = nil
 		gone, come := d.lists()
@@ -250,14 +218,21 @@ func (s sink) Replace(items []any, version string) error {
 		s.count.compared.Add(1)
 	} else {
 		s.replace(items, version)
+		listedFrom = s.serving
 	}
 	now := time.Now()
+	var was string
 	s.update(func(h *health) {
 		h.synced, h.proven, h.current = true, true, true
+		was, h.served = h.served, cmp.Or(listedFrom, h.served)
 		h.relisting, h.forbidden, h.permanent = false, false, false
 		h.refused = time.Time{}
 		h.contact, h.err = now, nil
 	})
+	if listedFrom != "" && listedFrom != was {
+		// The objects may have been saved a moment ago, as of the older server.
+		s.store.saveVersions()
+	}
 	return nil
 }
 
@@ -272,9 +247,6 @@ func (s sink) replace(items []any, version string) {
 	stats := s.store.Replace(s.namespace, objs, version)
 	s.count.relists.Add(1)
 	s.compareFailures = 0
-	if s.serving != "" {
-		s.served = s.serving
-	}
 	if s.mending {
 		s.mending = false
 		s.count.mended.Add(uint64(stats.Added + stats.Modified + stats.Deleted))

@@ -32,6 +32,10 @@ type Status struct {
 	Reason string // why it is not live; empty when live
 	// Since is when State was entered.
 	Since time.Time
+	// Missing are the namespaces, of those to be watched one by one, that cannot
+	// be answered for although the resource as a whole can: the API server
+	// refuses them, or there is no data of them yet.
+	Missing []MissingNamespace
 	// Contact is when the API server last proved the copy current: an event, a
 	// bookmark or the end of a list. The copy's age is the time since.
 	Contact time.Time
@@ -61,4 +65,12 @@ type Status struct {
 	SnapshotAt     time.Time // when the snapshot was last committed
 	SnapshotDrops  uint64    // snapshots of this resource thrown away
 	SnapshotReason string    // why the last one was
+}
+
+// MissingNamespace is one whose objects are not held, or are held as they were
+// when the API server began to refuse them.
+type MissingNamespace struct {
+	Namespace string
+	State     State // Forbidden, Syncing or Failed
+	Reason    string
 }

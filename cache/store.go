@@ -81,6 +81,7 @@ func (o StoreOptions) withDefaults() StoreOptions {
 // progress is that of one source, a watch that feeds the Store: all namespaces or one of them.
 type progress struct {
 	synced  bool   // it delivered all its objects once
+	refused bool   // the API server does not let it go on
 	version string // complete up to here
 }
 
@@ -492,8 +493,8 @@ func (s *Store) exchange(sourceName string, gone, come []*Object, version string
 }
 
 // prepare sorts objs by key, leaves out what does not belong here, keeps the
-// last of several with one key, and brings all into the form of today. It
-// modifies its argument.
+// last of several with one key, and brings all into the form of today. objs
+// stays as it is.
 func (s *Store) prepare(objs []*Object) []*Object {
 	kept := slices.DeleteFunc(slices.Clone(objs), func(o *Object) bool { return o == nil || o.foreign })
 	slices.SortStableFunc(kept, compareObjects)

@@ -34,10 +34,17 @@ func (n *notifier) wake() {
 	}
 }
 
-// WaitVersion blocks until every source of the Store has reached version. It
-// returns ErrTooNew when ctx ends first, ErrStopped when the Store closed, and
-// an *InvalidError for what is no resourceVersion; "" and "0" ask for nothing.
+// WaitVersion blocks until every source of the Store has reached version, but
+// for those that the API server refuses: they may never. It returns ErrTooNew
+// when ctx ends first, ErrStopped when the Store closed, and an *InvalidError for
+// what is no resourceVersion; "" and "0" ask for nothing.
 func (s *Store) WaitVersion(ctx context.Context, version string) error {
+	return s.WaitVersionIn(ctx, "", version)
+}
+
+// WaitVersionIn is WaitVersion for one namespace: it does not wait for what
+// watches others. The namespace "" is all of them.
+func (s *Store) WaitVersionIn(ctx context.Context, namespace, version string) error {
 	if version == "" || version == "0" {
 		return nil
 	}
@@ -46,7 +53,7 @@ func (s *Store) WaitVersion(ctx context.Context, version string) error {
 	}
 	for {
 		changed := s.notify.wait()
-		reached, closed := s.reached(version)
+		reached, closed := s.reached(namespace, version)
 		switch {
 		case reached:
 			return nil
@@ -61,15 +68,26 @@ func (s *Store) WaitVersion(ctx context.Context, version string) error {
 	}
 }
 
-func (s *Store) reached(version string) (reached, closed bool) {
+func (s *Store) reached(namespace, version string) (reached, closed bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	if namespace != "" {
+		src := s.sourceOf(namespace)
+		return src != nil && src.reached(version), s.closed
+	}
 	for _, src := range s.sources {
-		if !src.synced || newer(version, src.version) {
-			return false, s.closed
+		if src.refused {
+			continue
+		}
+		if reached = src.reached(version); !reached {
+			break
 		}
 	}
-	return len(s.sources) > 0, s.closed
+	return reached, s.closed
+}
+
+func (p *progress) reached(version string) bool {
+	return p.synced && !p.refused && !newer(version, p.version)
 }
 
 // maxEvents bounds what one Next returns.

@@ -144,10 +144,10 @@ func TestSources(t *testing.T) {
 	if got, want := readAll(t, watch(t, s, "15")), "ADDED a/x@20, ADDED b/late@15"; got != want {
 		t.Errorf("Watch(15) delivers %q, want %q", got, want)
 	}
-	if reached, _ := s.reached("16"); reached {
+	if reached, _ := s.reached("", "16"); reached {
 		t.Error("version 16 counts as reached although b is at 15")
 	}
-	if reached, _ := s.reached("15"); !reached {
+	if reached, _ := s.reached("", "15"); !reached {
 		t.Error("version 15 does not count as reached")
 	}
 	// The list of one source says nothing of the other's objects.

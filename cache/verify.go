@@ -40,24 +40,36 @@ func (i *Informer) verifyLoop(ctx context.Context) {
 	}
 }
 
+// errNotReached means that nothing can be said this time: the watch did not bring
+// the copy to the version that it was to be compared at.
+var errNotReached = errors.New("the copy has not reached what the API server holds")
+
 // verify compares every source with the server and has those relisted that
-// differ.
+// differ. The copy as a whole is verified if all were compared and are equal.
 func (i *Informer) verify(ctx context.Context) error {
 	i.mu.Lock()
 	sources := i.sources
 	i.mu.Unlock()
+	equal := len(sources) > 0
 	for _, s := range sources {
 		if !s.get().current {
+			equal = false
 			continue
 		}
 		differ, err := s.verify(ctx)
-		if err != nil {
+		switch {
+		case errors.Is(err, errNotReached):
+			equal = false
+		case err != nil:
 			return err
-		}
-		if differ != "" {
+		case differ != "":
+			equal = false
 			i.log.Error("the copy differs from the API server, relisting", "first", differ)
 			s.demandRelist()
 		}
+	}
+	if !equal {
+		return nil
 	}
 	i.mu.Lock()
 	i.verified = time.Now()
@@ -80,8 +92,8 @@ func (s *source) verify(ctx context.Context) (differ string, err error) {
 	}
 	wctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	if err := s.store.WaitVersion(wctx, version); errors.Is(err, ErrTooNew) {
-		return "", nil // no bookmark came: nothing can be said this time
+	if err := s.store.WaitVersionIn(wctx, s.namespace, version); errors.Is(err, ErrTooNew) {
+		return "", errNotReached // no bookmark came
 	} else if err != nil {
 		return "", err
 	}

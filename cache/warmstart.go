@@ -53,14 +53,14 @@ func load(db Snapshots, r Resource) (Saved, []Record, error) {
 // written by another version of its API server: equal resourceVersions do not
 // mean equal bytes across an upgrade, which may add defaults or convert.
 func (i *Informer) checkIdentity() {
+	now := i.cluster.status()
 	i.mu.Lock()
 	saved := i.restored
-	i.restored = Saved{}
+	i.restored, i.origin = Saved{}, origin{now.UID, now.Version}
 	i.mu.Unlock()
 	if saved.ClusterUID == "" {
 		return
 	}
-	now := i.cluster.status()
 	switch {
 	case saved.ClusterUID != now.UID:
 		i.startOver(fmt.Sprintf("it is of another cluster: identity %s, not %s", saved.ClusterUID, now.UID))
@@ -69,16 +69,20 @@ func (i *Informer) checkIdentity() {
 	}
 }
 
-// startOver throws away copy and snapshot: the next sync is a cold one.
+// startOver throws away copy and snapshot: the next sync is a cold one. The copy
+// goes first, or what changed in it would be saved to a snapshot that is not
+// there any more.
 func (i *Informer) startOver(reason string) {
-	i.dropSnapshot(reason)
 	i.replaceStore()
 	i.settle()
+	i.dropSnapshot(reason)
 }
 
 // replaceStore puts an empty store in the place of the old one, which is closed.
 func (i *Informer) replaceStore() {
+	now := i.cluster.status()
 	i.mu.Lock()
+	i.origin = origin{now.UID, now.Version}
 	old := i.store
 	i.store, i.failure = NewStore(i.spec, StoreOptions{})
 	i.sources = nil

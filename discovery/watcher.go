@@ -74,6 +74,7 @@ type watcher[S any] struct {
 	// The rest belongs to run's goroutine.
 	resourceVersion string // "" begins with a streaming list
 	faults          int    // since the last good stream
+	cuts            int    // in a row, of streams that were accepted and cut at once
 	unlisted        bool   // the server rejects streaming lists
 }
 
@@ -112,7 +113,7 @@ func (w *watcher[S]) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		pause := w.settle(err)
+		pause := w.settle(err, time.Since(began))
 		if err == nil && time.Since(began) < time.Second {
 			pause = max(pause, retryFirst)
 		}
@@ -120,13 +121,20 @@ func (w *watcher[S]) run(ctx context.Context) {
 	}
 }
 
-// settle draws the conclusions of one attempt and says how long to wait.
-func (w *watcher[S]) settle(err error) time.Duration {
+// settle draws the conclusions of one attempt, and of how long it lasted, and says
+// how long to wait.
+func (w *watcher[S]) settle(err error, lasted time.Duration) time.Duration {
+	if lasted >= time.Second {
+		w.cuts = 0
+	}
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, errCut):
-		return jitter(retryFirst / 5) // resume once; a server that is down refuses that
+		// Resume soon; a server that is down refuses that, but what is in front
+		// of it may accept, and cut, every attempt.
+		w.cuts++
+		return jitter(backoff(retryFirst/5, retryLast, w.cuts))
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 		w.resourceVersion = ""
 		return jitter(retryFirst / 5)

@@ -62,6 +62,22 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// TestCutStreams: a stream that is cut is resumed soon, and less and less often as
+// long as it is cut as soon as it was accepted.
+func TestCutStreams(t *testing.T) {
+	w := newWatcher[crdSpec](nil, crdsPath, "Established", func() {}, slog.New(slog.DiscardHandler))
+	w.resourceVersion = "7"
+	for n := range 10 {
+		want := min(retryFirst/5<<n, retryLast)
+		if got := w.settle(errCut, time.Millisecond); got < want/2 || got > want*3/2 {
+			t.Errorf("pause %v after %d cuts, want about %v", got, n+1, want)
+		}
+	}
+	if got := w.settle(errCut, time.Minute); got > retryFirst/5*3/2 || w.resourceVersion != "7" {
+		t.Errorf("pause %v after a stream of a minute, to resume from %q", got, w.resourceVersion)
+	}
+}
+
 // BenchmarkStream reads CRDs with a schema of half a megabyte each.
 func BenchmarkStream(b *testing.B) {
 	property := map[string]any{"type": "object", "description": strings.Repeat("words ", 20), "format": "int32"}

@@ -20,14 +20,21 @@ import (
 // look complete and not be: without one Commit returns cache.ErrNoSnapshot or
 // cache.ErrCorrupt, naming the resource, and nothing is saved. After any other
 // error, of a full disk for instance, the same batches may be committed again.
-// ErrReplaced means that all resources must be saved anew, each with Reset.
+// ErrReplaced means that all resources must be saved anew, each with Reset: the
+// file was replaced in this Commit, or since the last one by Drop or SaveDocument,
+// whose callers cannot do anything about it.
 func (db *DB) Commit(batches []cache.Batch) error {
 	if len(batches) == 0 {
 		return nil
 	}
 	db.writeMu.Lock()
 	defer db.writeMu.Unlock()
-	if err := db.commitLocked(batches); err != nil {
+	err := error(ErrReplaced)
+	if !db.replaced {
+		err = db.commitLocked(batches)
+	}
+	db.replaced = false
+	if err != nil {
 		return fmt.Errorf("commit snapshots: %w", err)
 	}
 	return nil
@@ -111,7 +118,8 @@ func (db *DB) writeLocked(fn func(*bbolt.Tx) error) error {
 		}
 	}
 	if errors.Is(err, errDamaged) {
-		return db.replace(err)
+		err = db.replace(err)
+		db.replaced = db.replaced || errors.Is(err, ErrReplaced)
 	}
 	return err
 }

@@ -109,7 +109,11 @@ func heals(t *testing.T, db *DB) {
 			t.Errorf("Drop(%s) = %v", r, err)
 		}
 	}
-	commit(t, db, threeBatch(3, "333")...)
+	if err := db.Commit(threeBatch(3, "333")); errors.Is(err, ErrReplaced) {
+		commit(t, db, threeBatch(3, "333")...) // it has been said
+	} else if err != nil {
+		t.Fatal(err)
+	}
 	for _, r := range three {
 		if got := load(t, db, r); len(got.Records) != 3 || got.Records[0].ResourceVersion != "333" {
 			t.Errorf("%s: loaded %d records", r, len(got.Records))
@@ -409,6 +413,31 @@ func TestFileCutWhileOpen(t *testing.T) {
 		t.Errorf("Commit() = %v, want ErrNoSnapshot", err)
 	}
 	heals(t, db)
+}
+
+// TestReplacedIsTold: who commits learns that the file was replaced, though it was
+// for another one that writes.
+func TestReplacedIsTold(t *testing.T) {
+	for name, write := range map[string]func(*DB) error{
+		"drop":     func(db *DB) error { return db.Drop(pods) },
+		"document": func(db *DB) error { return db.SaveDocument(document("", "/version", ""), nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := open(t, Options{Path: newPath(t)})
+			commit(t, db, threeBatch(60, "1")...)
+			if err := os.Truncate(db.options.Path, 8192); err != nil {
+				t.Fatal(err)
+			}
+			if err := write(db); err != nil {
+				t.Fatal(err)
+			}
+			all := threeBatch(3, "333")
+			if err := db.Commit(all[:1]); !errors.Is(err, cache.ErrReplaced) {
+				t.Errorf("Commit() = %v, want ErrReplaced", err)
+			}
+			commit(t, db, all...)
+		})
+	}
 }
 
 func TestDropOnCutFile(t *testing.T) {

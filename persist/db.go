@@ -67,7 +67,8 @@ func (o Options) withDefaults() Options {
 type DB struct {
 	options Options
 
-	writeMu sync.Mutex // one writer at a time; taken before mu
+	writeMu  sync.Mutex // one writer at a time; taken before mu
+	replaced bool       // and no Commit has said so yet; guarded by writeMu
 
 	mu     sync.RWMutex // guards bolt being exchanged; held for reading while it is used
 	bolt   *bbolt.DB    // nil once closed

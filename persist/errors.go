@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/informerd/informerd/cache"
 )
 
 // Errors of Open. After each of them the file is as it was, and informerd runs
@@ -25,7 +27,7 @@ var (
 	ErrClosed = errors.New("database is closed")
 	// ErrReplaced: damage was met while writing, so an empty file has taken the
 	// place of the damaged one. Nothing is saved of any resource any more.
-	ErrReplaced = errors.New("damaged file was replaced by an empty one")
+	ErrReplaced = cache.ErrReplaced
 )
 
 // errDamaged is damage to the structure of a file. It never leaves the package:

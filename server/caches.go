@@ -9,8 +9,9 @@ import (
 type Caches interface {
 	// Lookup finds a resource by the names kubectl accepts. The cluster may be
 	// empty when there is only one. An unwatched resource is returned together
-	// with cache.ErrNotWatched; other errors are cache.ErrUnknownResource and
-	// *cache.InvalidError.
+	// with cache.ErrNotWatched; other errors are cache.ErrUnknownResource,
+	// cache.ErrNotSynced as long as its cluster has not told which resources it
+	// has, and *cache.InvalidError.
 	Lookup(cluster, name string) (Resource, error)
 	// Resource finds a resource by its exact name; false if it is not known.
 	Resource(cache.Resource) (Resource, bool)

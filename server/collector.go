@@ -46,7 +46,7 @@ var resourceMetrics = []metric{
 	gauge("resource_version", "The resourceVersion everything up to which is held, where it is a number.", versionOf),
 	gauge("last_event_timestamp_seconds", "When the last change was applied.", func(s cache.Status) (float64, bool) { return seconds(s.LastEvent) }),
 	gauge("last_contact_timestamp_seconds", "When the API server last proved the copy current.", func(s cache.Status) (float64, bool) { return seconds(s.Contact) }),
-	gauge("last_verified_timestamp_seconds", "When the copy was last compared with the API server.", func(s cache.Status) (float64, bool) { return seconds(s.Verified) }),
+	gauge("last_verified_timestamp_seconds", "When the copy was last compared with the API server and found equal.", func(s cache.Status) (float64, bool) { return seconds(s.Verified) }),
 	gauge("snapshot_timestamp_seconds", "When the snapshot of the resource was last committed.", func(s cache.Status) (float64, bool) { return seconds(s.SnapshotAt) }),
 	gauge("subscribers", "Readers following the changes.", func(s cache.Status) (float64, bool) { return float64(s.Subscribers), true }),
 	counter("events_total", "Changes applied.", func(s cache.Status) uint64 { return s.Events }),

@@ -86,6 +86,9 @@ func (s *Server) completeResources(p params, q complete.Query) (*complete.Answer
 	if err != nil {
 		return nil, err
 	}
+	if _, err := s.checkKnown(cluster); err != nil {
+		return nil, err
+	}
 	var statuses []cache.Status
 	for _, r := range s.relations.resources(cluster) {
 		statuses = append(statuses, r.Status())

@@ -17,6 +17,7 @@ func compressor() (func(http.Handler) http.Handler, error) {
 		gzhttp.ContentTypes([]string{
 			"application/json", "text/plain", "text/html", "text/css", "text/javascript",
 			"application/javascript", "image/svg+xml",
+			"application/yaml", "text/csv", "application/x-ndjson", typeDOT,
 		}),
 	)
 	if err != nil {

@@ -3,6 +3,8 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +31,34 @@ func setFreshness(h http.Header, status cache.Status, version string) {
 	if known {
 		h.Set("Age", strconv.Itoa(int(age.Seconds())))
 	}
-	h.Set("Warning", `110 informerd `+quote(notLive(status)))
+	setStaleWarning(h, notLive(status))
+}
+
+// setStaleWarning says in the words of RFC 7234 that an answer may be old, beside
+// what else it is warned of.
+func setStaleWarning(h http.Header, text string) {
+	const stale = "110 informerd "
+	others := slices.DeleteFunc(h.Values("Warning"), func(w string) bool { return strings.HasPrefix(w, stale) })
+	h["Warning"] = append([]string{stale + quote(text)}, others...)
+}
+
+// checkNamespaces refuses a question about namespaces only of which there is no
+// data, and warns of those that are missing from an answer.
+func checkNamespaces(w http.ResponseWriter, status cache.Status, namespaces []string) error {
+	var missing []string
+	for _, m := range status.Missing {
+		if len(namespaces) == 1 && namespaces[0] == m.Namespace {
+			return namespaceMissing(w, status, m)
+		}
+		if len(namespaces) == 0 || slices.ContainsFunc(namespaces, func(glob string) bool { ok, _ := path.Match(glob, m.Namespace); return ok }) {
+			missing = append(missing, fmt.Sprintf("%s (%s)", m.Namespace, m.State))
+		}
+	}
+	if len(missing) > 0 {
+		w.Header().Add("Warning", "299 informerd "+quote(fmt.Sprintf(
+			"there is no data, or none that is kept up to date, of %s in namespaces %s", status.Spec.Name(), named(missing))))
+	}
+	return nil
 }
 
 // filterErrors says how many objects were left out because the filter has no

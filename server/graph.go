@@ -106,15 +106,21 @@ func (s *Server) getGraph(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	missing, err := s.checkKnown(res.status.Spec.Cluster)
+	if err != nil {
+		return err
+	}
 	setFreshness(w.Header(), res.status, res.store.Version())
-	answer, err := g.Walk(r.Context(), q)
+	found, err := g.Walk(r.Context(), q)
 	if errors.Is(err, cache.ErrNotFound) {
 		return notFound("%s %q not found", res.status.Spec.Name(), key)
 	}
 	if err != nil {
 		return err
 	}
-	return show.write(w, r, graphAnswerOf(answer))
+	answer := graphAnswerOf(found)
+	answer.Unanswered = append(answer.Unanswered, missing...)
+	return show.write(w, r, answer)
 }
 
 func (s *Server) parseGraphQuery(p params, spec cache.Spec, key cache.Key, edges []string) (q graph.Query, err error) {
@@ -192,11 +198,17 @@ func (s *Server) listDangling(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	missing, err := s.checkKnown(cluster)
+	if err != nil {
+		return err
+	}
 	found, err := g.Dangling(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	return writeTagged(w, r, danglingAnswer(found), pretty)
+	answer := danglingAnswer(found)
+	answer.Unanswered = append(answer.Unanswered, missing...)
+	return writeTagged(w, r, answer, pretty)
 }
 
 func danglingAnswer(found *graph.DanglingAnswer) *danglingList {

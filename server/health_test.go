@@ -49,7 +49,7 @@ func TestReadyz(t *testing.T) {
 
 func TestReadyzExplains(t *testing.T) {
 	w := newWorld(t)
-	w.caches.clusters[0] = cache.ClusterStatus{Server: "https://127.0.0.1:1", Err: "connection refused"}
+	w.caches.clusters[0] = cache.ClusterStatus{Discovered: true, Server: "https://127.0.0.1:1", Err: "connection refused"}
 	w.caches.snapshot = cache.SnapshotStatus{Enabled: true, Err: "no space left on device"}
 	w.pods.set(cache.Syncing, "two\nlines")
 	body := w.get(t, "/readyz").Body.String()
@@ -86,7 +86,7 @@ func TestNotReadyBeforeDiscovery(t *testing.T) {
 		t.Errorf("readyz = %d %s", rec.Code, rec.Body)
 	}
 	w = newWorld(t)
-	w.caches.clusters = []cache.ClusterStatus{{Name: "", Reachable: true}, {Name: "west", Err: "refused"}}
+	w.caches.clusters = []cache.ClusterStatus{{Name: "", Discovered: true, Reachable: true}, {Name: "west", Discovered: true, Err: "refused"}}
 	if rec := w.get(t, "/readyz"); rec.Code != 503 || !strings.Contains(rec.Body.String(), "no resource of cluster west") {
 		t.Errorf("readyz = %d %s", rec.Code, rec.Body)
 	}

@@ -26,14 +26,19 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fakeResource is a real Store under a state the test chooses.
 type fakeResource struct {
 	spec  cache.Spec
-	store *cache.Store
+	store *cache.Store // modified under mu
 
-	mu     sync.Mutex // guards status
+	mu     sync.Mutex // guards all below
 	status cache.Status
 }
 
-func (f *fakeResource) Spec() cache.Spec    { return f.spec }
-func (f *fakeResource) Store() *cache.Store { return f.store }
+func (f *fakeResource) Spec() cache.Spec { return f.spec }
+
+func (f *fakeResource) Store() *cache.Store {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.store
+}
 
 func (f *fakeResource) Status() cache.Status {
 	f.mu.Lock()
@@ -102,6 +107,11 @@ func (f *fakeCaches) Lookup(cluster, name string) (Resource, error) {
 		}
 		return r, nil
 	}
+	for _, c := range f.clusters {
+		if err := c.NotDiscovered(); err != nil && (cluster == "" || cluster == c.Name) {
+			return nil, err
+		}
+	}
 	return nil, fmt.Errorf("%w: %q; did you mean pods?", cache.ErrUnknownResource, name)
 }
 
@@ -157,6 +167,14 @@ func pod(namespace, name, app, node string, version int) string {
 		name, namespace, namespace, name, version, app, node)
 }
 
+func node(name string, version int) string {
+	return fmt.Sprintf(`{"metadata":{"name":%q,"uid":%[1]q,"resourceVersion":"%d"}}`, name, version)
+}
+
+func secret(name string, version int) string {
+	return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"a","uid":%[1]q,"resourceVersion":"%d"}}`, name, version)
+}
+
 func configMap(name string, version, size int) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"a","uid":"uid-%s","resourceVersion":"%d"},"data":{"k":%q}}`,
 		name, name, version, strings.Repeat("0123456789abcdef", size/16))
@@ -187,7 +205,7 @@ func newWorld(t testing.TB, change ...func(*Options)) *world {
 	w.nodes.replace(t, "100", `{"metadata":{"name":"n1","uid":"n1","resourceVersion":"5"}}`)
 	w.caches = &fakeCaches{
 		resources: []*fakeResource{w.events, w.nodes, w.pods, w.secrets},
-		clusters:  []cache.ClusterStatus{{Name: "", Server: "https://127.0.0.1:6443", Reachable: true}},
+		clusters:  []cache.ClusterStatus{{Name: "", Discovered: true, Server: "https://127.0.0.1:6443", Reachable: true}},
 		snapshot:  cache.SnapshotStatus{Enabled: true},
 	}
 	opts := Options{Addr: "127.0.0.1:0", Caches: w.caches, Web: page()}

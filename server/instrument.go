@@ -14,14 +14,14 @@ import (
 func (s *Server) instrument(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		out := &responseWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: s.WriteTimeout}
+		out := &responseWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: s.WriteTimeout, lifts: r.ProtoMajor >= 2}
 		s.metrics.inFlight.Inc()
-		out.extend()
 		defer func() {
-			// What net/http still holds back leaves after the handler. A kept
-			// connection also keeps its last deadline, long gone by then if the
-			// handler wrote nothing, as for a 304.
-			out.extend()
+			// What net/http still holds back leaves after the handler; of a
+			// stream of HTTP/2 that is over, nothing does.
+			if r.ProtoMajor < 2 || r.Context().Err() == nil {
+				out.extend()
+			}
 			s.metrics.inFlight.Dec()
 			s.metrics.observe(routeOf(r), r, out.status(), time.Since(start))
 		}()
@@ -45,6 +45,7 @@ type responseWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
+	lifts   bool // a deadline must not outlast its write
 	code    int
 }
 
@@ -59,6 +60,10 @@ func (w *responseWriter) WriteHeader(code int) {
 	if w.code == 0 && code >= 200 {
 		w.code = code
 	}
+	if code < 200 { // it leaves at once
+		w.extend()
+		defer w.lift()
+	}
 	w.ResponseWriter.WriteHeader(code)
 }
 
@@ -67,24 +72,34 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 		w.code = http.StatusOK
 	}
 	w.extend()
+	defer w.lift()
 	return w.ResponseWriter.Write(p)
 }
 
 // Flush makes w an http.Flusher, which compression looks for.
 func (w *responseWriter) Flush() {
-	w.extend()
-	_ = w.control.Flush() // the next write meets the same error
+	_ = w.FlushError() // the next write meets the same error
 }
 
 // FlushError is what an http.ResponseController prefers.
 func (w *responseWriter) FlushError() error {
 	w.extend()
+	defer w.lift()
 	return w.control.Flush()
 }
 
 func (w *responseWriter) extend() {
 	// Recorders of tests have no deadlines.
 	_ = w.control.SetWriteDeadline(time.Now().Add(w.timeout))
+}
+
+// lift ends the deadline with the write it was for: HTTP/2 resets a stream whose
+// deadline passes even if nothing is being written, as during a quiet watch. With
+// HTTP/1.1 it says nothing until the next write, which sets another.
+func (w *responseWriter) lift() {
+	if w.lifts {
+		_ = w.control.SetWriteDeadline(time.Time{})
+	}
 }
 
 func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

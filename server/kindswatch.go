@@ -1,9 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,12 +26,21 @@ type kindsWatch struct {
 	batches   chan batch
 	followers map[string]*follower // by the name of the resource
 	told      map[string]kindState // of every resource, what was said last
-	versions  map[string]string    // what a client that has read all has
-	written   bool                 // something, since the last id
-	toldAt    time.Time            // when an id was written
-	facets    *retold              // nil: not asked for
-	running   sync.WaitGroup
+	// versions say how far a client that has read all is, by the name of the
+	// resource. It has nothing of one at void, and objects that nothing can be
+	// resumed from of one at "".
+	versions map[string]string
+	resumed  bool      // the client may have objects of resources not among versions
+	waiting  time.Time // until when resources are waited for that are behind the client
+	written  bool      // something, since the last id
+	toldAt   time.Time // when an id was written
+	facets   *retold   // nil: not asked for
+	running  sync.WaitGroup
 }
+
+// void is the version of a resource of which the client was told to forget all.
+// In an id it is that of every resource that cannot be resumed.
+const void = "0"
 
 // follower is one resource of the stream.
 type follower struct {
@@ -75,10 +86,11 @@ func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request, q *query) er
 	}
 	k := &kindsWatch{
 		server: s, params: paramsOf(r), query: q, out: newEventWriter(w, q.view), batches: make(chan batch),
-		followers: map[string]*follower{}, told: map[string]kindState{}, versions: map[string]string{},
+		followers: map[string]*follower{}, told: map[string]kindState{},
+		versions: since, resumed: len(since) > 0, waiting: time.Now().Add(q.wait),
 		facets: s.watchedFacets(q),
 	}
-	err = k.run(ctx, kinds, since)
+	err = k.run(ctx, kinds)
 	cancel()
 	k.running.Wait()
 	if err := ended(ctx, err); err != nil && r.Context().Err() == nil {
@@ -105,9 +117,13 @@ func checkKinds(kinds []Resource, q cache.Query) error {
 }
 
 // run writes until the stream ends.
-func (k *kindsWatch) run(ctx context.Context, kinds []Resource, since map[string]string) error {
+func (k *kindsWatch) run(ctx context.Context, kinds []Resource) error {
 	k.out.comment("informerd")
-	if err := k.join(ctx, kinds, since); err != nil {
+	if err := k.out.flush(); err != nil { // what follows may wait
+		return err
+	}
+	k.dropMissing(kinds)
+	if err := k.join(ctx, kinds); err != nil {
 		return k.failed(err)
 	}
 	k.bookmark(true)
@@ -133,6 +149,9 @@ func (k *kindsWatch) run(ctx context.Context, kinds []Resource, since map[string
 		if err != nil {
 			return k.failed(err)
 		}
+		if k.written {
+			k.bookmark(false)
+		}
 	}
 }
 
@@ -146,7 +165,7 @@ func (k *kindsWatch) failed(err error) error {
 
 // join says the state of every resource and begins to follow those that can be
 // read and are not followed yet.
-func (k *kindsWatch) join(ctx context.Context, kinds []Resource, since map[string]string) error {
+func (k *kindsWatch) join(ctx context.Context, kinds []Resource) error {
 	for _, r := range kinds {
 		res := &readable{r, r.Status(), r.Store()}
 		name := res.status.Spec.Resource.String()
@@ -154,7 +173,7 @@ func (k *kindsWatch) join(ctx context.Context, kinds []Resource, since map[strin
 			k.state(name, newKindState(res.status), true)
 			continue
 		}
-		answered, err := k.follow(ctx, name, res, since[name])
+		answered, err := k.follow(ctx, name, res)
 		if err != nil {
 			return err
 		}
@@ -176,23 +195,18 @@ func (k *kindsWatch) state(name string, state kindState, answered bool) {
 	k.written = true
 }
 
-// follow begins to follow a resource: from a version, or with the objects there
-// are. It reports false for one that cannot be read, or does not have what the
-// question needs.
-func (k *kindsWatch) follow(ctx context.Context, name string, res *readable, since string) (bool, error) {
+// follow begins to follow a resource. It reports false for one that cannot be
+// read, or does not have what the question needs: what the client has of it is
+// resumed when it can be.
+func (k *kindsWatch) follow(ctx context.Context, name string, res *readable) (bool, error) {
+	if _, known := k.versions[name]; known && res.store == nil {
+		k.forget(name) // not watched any more
+	}
 	if res.store == nil || !res.status.State.Readable() {
 		return false, nil
 	}
 	f := &follower{name: name, watcher: watcher{readable: res, server: k.server, query: k.query, state: res.status.State}}
-	var start beginning
-	var err error
-	if f.matcher, err = f.store.Matcher(k.query.Query); err == nil {
-		if since != "" {
-			start, err = f.resume(ctx, since)
-		} else {
-			start, err = f.restart(ctx, false)
-		}
-	}
+	start, err := k.start(ctx, f)
 	if bad, ok := errors.AsType[*cache.InvalidError](err); ok && bad.Parameter == "index" {
 		res.status.Reason = bad.Error()
 		return false, nil
@@ -214,13 +228,31 @@ func (k *kindsWatch) follow(ctx context.Context, name string, res *readable, sin
 	return true, nil
 }
 
+// start finds where to begin: after the version that the client has, or with the
+// objects there are.
+func (k *kindsWatch) start(ctx context.Context, f *follower) (start beginning, err error) {
+	if f.matcher, err = f.store.Matcher(k.query.Query); err != nil {
+		return beginning{}, err
+	}
+	since, known := k.versions[f.name]
+	switch {
+	case !known:
+		// A client cut off among the first objects of a resource has some of
+		// them and no version.
+		return f.restart(ctx, k.resumed)
+	case since == void:
+		return f.restart(ctx, false)
+	}
+	return f.resume(ctx, since, time.Until(k.waiting))
+}
+
 // begin writes what a resource begins with. Initial objects have no id, see
 // watcher.opening.
 func (k *kindsWatch) begin(ctx context.Context, f *follower, start beginning) error {
-	k.versions[f.name] = f.sub.Version()
 	if start.resync {
 		k.forget(f.name)
 	}
+	k.versions[f.name] = f.sub.Version()
 	if start.initial == nil {
 		return nil
 	}
@@ -239,8 +271,14 @@ func (k *kindsWatch) begin(ctx context.Context, f *follower, start beginning) er
 	return nil
 }
 
-// forget says that nothing told of a resource holds any more.
+// forget says that nothing told of a resource holds any more, unless the client
+// has nothing of it.
 func (k *kindsWatch) forget(name string) {
+	since, known := k.versions[name]
+	if since == void || !known && !k.resumed {
+		return
+	}
+	k.versions[name] = void
 	k.out.message("", message{Type: "RESYNC", Resource: name})
 	k.written = true
 }
@@ -275,14 +313,21 @@ func (k *kindsWatch) collect(ctx context.Context, f *follower) {
 	}
 }
 
-// take writes a batch. A resource that stopped, or moved on too fast, begins
-// anew: its objects are void, and come again when it can be read.
+// take writes a batch. A resource that moved on too fast, or is replaced by
+// another, begins anew: its objects are void, and come again when it can be read.
 func (k *kindsWatch) take(ctx context.Context, b batch) error {
 	if k.followers[b.name] != b.follower {
 		return nil // of one that left
 	}
-	if b.err != nil {
-		return k.restart(ctx, b.follower)
+	switch {
+	case errors.Is(b.err, cache.ErrStopped) && k.shown(b.follower):
+		// informerd stops, and the client resumes from here after it; or the
+		// resource is about to be replaced, which refresh sees.
+		k.versions[b.name] = b.version
+		return nil
+	case b.err != nil:
+		k.leave(b.follower)
+		return k.refresh(ctx)
 	}
 	for _, e := range b.events {
 		typ, object, err := b.seen(e)
@@ -299,31 +344,43 @@ func (k *kindsWatch) take(ctx context.Context, b batch) error {
 	}
 	k.warn(b.follower)
 	k.versions[b.name] = b.version
-	if k.written {
-		k.bookmark(false)
-	}
 	return nil
 }
 
-func (k *kindsWatch) restart(ctx context.Context, f *follower) error {
-	k.leave(f)
-	return k.refresh(ctx)
+// shown reports whether a resource still has the store that is followed.
+// Versions of one mean nothing in another.
+func (k *kindsWatch) shown(f *follower) bool {
+	now, ok := k.server.Caches.Resource(f.status.Spec.Resource)
+	return ok && now.Store() == f.store
 }
 
 // leave ends the following of a resource.
 func (k *kindsWatch) leave(f *follower) {
 	f.stop()
 	delete(k.followers, f.name)
-	delete(k.versions, f.name)
 	k.forget(f.name)
 }
 
-// refresh looks for resources that came, went or changed state.
+// refresh looks for resources that came, went, were replaced or changed state.
 func (k *kindsWatch) refresh(ctx context.Context) error {
+	for _, name := range k.known() {
+		if f := k.followers[name]; f != nil && !k.shown(f) {
+			k.leave(f)
+		}
+	}
 	kinds, err := k.server.resourcesOf(k.params)
 	if err != nil {
 		return nil // the last of them is gone, or one named in full
 	}
+	k.dropMissing(kinds)
+	if err := k.join(ctx, kinds); err != nil {
+		return err
+	}
+	return k.facets.tellDue(ctx, kinds, k.out)
+}
+
+// dropMissing ends what was told of resources that are not among kinds.
+func (k *kindsWatch) dropMissing(kinds []Resource) {
 	present := map[string]bool{}
 	for _, r := range kinds {
 		present[r.Spec().Resource.String()] = true
@@ -335,25 +392,18 @@ func (k *kindsWatch) refresh(ctx context.Context) error {
 		if f := k.followers[name]; f != nil {
 			k.leave(f)
 		}
+		k.forget(name)
 		k.state(name, kindState{State: cache.Unwatched, Reason: "the resource is gone"}, false)
 		delete(k.told, name)
+		delete(k.versions, name)
 	}
-	if err := k.join(ctx, kinds, nil); err != nil {
-		return err
-	}
-	if k.written {
-		k.bookmark(false)
-	}
-	return k.facets.tellDue(ctx, kinds, k.out)
 }
 
+// known are the names of all resources that the client knows of.
 func (k *kindsWatch) known() []string {
-	var names []string
-	for name := range k.told {
-		names = append(names, name)
-	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(k.told)), maps.Keys(k.versions))
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
 }
 
 // routine says what is due by the clock.
@@ -381,7 +431,7 @@ func (k *kindsWatch) bookmark(initial bool) {
 func formatVersions(versions map[string]string) string {
 	var pairs []string
 	for name, version := range versions {
-		pairs = append(pairs, name+"="+version)
+		pairs = append(pairs, name+"="+cmp.Or(version, void))
 	}
 	slices.Sort(pairs)
 	return strings.Join(pairs, ",")
@@ -394,10 +444,11 @@ func parseVersions(id string) (map[string]string, error) {
 	}
 	for pair := range strings.SplitSeq(id, ",") {
 		name, version, ok := strings.Cut(pair, "=")
-		if _, err := parseVersionText("", version); !ok || name == "" || version == "" || err != nil {
+		since, err := parseVersionText("", version)
+		if !ok || name == "" || version == "" || err != nil {
 			return nil, invalid("Last-Event-ID", "%q is not the id of an event of this stream: want name=version pairs", fmt.Sprintf("%.100s", id))
 		}
-		versions[name] = version
+		versions[name] = since
 	}
 	return versions, nil
 }

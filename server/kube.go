@@ -32,7 +32,7 @@ func (s *Server) newKube() *kubeapi.API {
 func (s *Server) kubeRoutes(r chi.Router) {
 	serve := s.handle(func(w http.ResponseWriter, r *http.Request) error { return kubeError(s.kube.Serve(w, r)) })
 	r.Group(func(r chi.Router) {
-		r.Use(s.compressReads, s.recoverPanics, secureHeaders, s.checkHost, limitURL)
+		r.Use(s.compressReads, s.recoverPanics, secureHeaders, s.checkHost, limitURL, boundBody)
 		for _, prefix := range append([]string{kubeapi.ClustersPrefix}, kubeapi.Prefixes...) {
 			r.Handle(prefix, serve)
 			r.Handle(prefix+"/*", serve)
@@ -52,21 +52,18 @@ func (s *Server) compressReads(next http.Handler) http.Handler {
 	})
 }
 
-// admit bounds what goes on at once, watches apart from the rest.
-func (s *Server) admit(ctx context.Context, watch bool) (release func(), err error) {
-	if watch {
+// admit bounds what goes on at once of each class.
+func (s *Server) admit(ctx context.Context, c kubeapi.Class) (release func(), err error) {
+	switch c {
+	case kubeapi.Long:
 		if !s.watches.tryAcquire() {
 			return nil, tooMany("watches", cap(s.watches))
 		}
 		return s.watches.release, nil
+	case kubeapi.Passed:
+		return take(ctx, s.passed, "requests that the API server answers")
 	}
-	if !s.requests.acquire(ctx, patience) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		return nil, tooMany("requests", cap(s.requests))
-	}
-	return s.requests.release, nil
+	return take(ctx, s.requests, "requests")
 }
 
 // kubeError is an error of the Kubernetes API in the words of this package.

@@ -49,6 +49,17 @@ func (s semaphore) acquire(ctx context.Context, wait time.Duration) bool {
 
 func (s semaphore) release() { <-s }
 
+// take waits a little for a place among what there may be.
+func take(ctx context.Context, places semaphore, what string) (release func(), err error) {
+	if !places.acquire(ctx, patience) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, tooMany(what, cap(places))
+	}
+	return places.release, nil
+}
+
 // limitConcurrent bounds the requests being answered at once. Watches have a
 // limit of their own.
 func (s *Server) limitConcurrent(next http.Handler) http.Handler {
@@ -57,13 +68,11 @@ func (s *Server) limitConcurrent(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return nil
 		}
-		if !s.requests.acquire(r.Context(), patience) {
-			if err := r.Context().Err(); err != nil {
-				return err
-			}
-			return tooMany("requests", cap(s.requests))
+		release, err := take(r.Context(), s.requests, "requests")
+		if err != nil {
+			return err
 		}
-		defer s.requests.release()
+		defer release()
 		next.ServeHTTP(w, r)
 		return nil
 	})
@@ -124,5 +133,16 @@ func refuseBody(next http.Handler) http.Handler {
 		}
 		writeStatus(w, newStatus(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
 			"a GET takes no body here: put what you ask into the URL"))
+	})
+}
+
+// boundBody bounds the reading of a body that a GET of the Kubernetes API may
+// have, or a write that is refused. What is passed on lifts the bound.
+func boundBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+		}
+		next.ServeHTTP(w, r)
 	})
 }

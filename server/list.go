@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -86,10 +87,7 @@ func writeItems(out *reply.Writer, lw listWriter, l *listing) error {
 }
 
 func listKind(spec cache.Spec) string {
-	if spec.Kind == "" {
-		return "List"
-	}
-	return spec.Kind + "List"
+	return cmp.Or(spec.ListKind, spec.Kind+"List")
 }
 
 // listMeta is the metadata of every list. Remaining is how many items follow on

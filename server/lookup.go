@@ -71,8 +71,22 @@ func notReadable(w http.ResponseWriter, status cache.Status) error {
 	if status.State == cache.Forbidden || status.State == cache.Failed {
 		seconds, message = retryGivenUp, fmt.Sprintf("%s is %s", status.Spec.Name(), status.State)
 	}
-	if status.Reason != "" {
-		message += ": " + status.Reason
+	return noData(seconds, message, status.Reason)
+}
+
+// namespaceMissing is notReadable of one namespace of a resource.
+func namespaceMissing(w http.ResponseWriter, status cache.Status, m cache.MissingNamespace) error {
+	w.Header().Set("Informerd-State", string(m.State))
+	seconds := int32(1)
+	if m.State == cache.Forbidden || m.State == cache.Failed {
+		seconds = retryGivenUp
+	}
+	return noData(seconds, fmt.Sprintf("%s of namespace %s is %s", status.Spec.Name(), m.Namespace, m.State), m.Reason)
+}
+
+func noData(seconds int32, message, reason string) error {
+	if reason != "" {
+		message += ": " + reason
 	}
 	unavailable := newStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, message)
 	return statusError(retryAfter(unavailable, seconds))

@@ -31,6 +31,8 @@ type kindState struct {
 	Objects         int         `json:"objects"`
 
 	FilterErrors *filterErrors `json:"filterErrors,omitempty"`
+
+	missing string // namespaces of it that are not answered
 }
 
 // namer names resources, with their cluster where states are of several.
@@ -45,9 +47,13 @@ func namer(states []kindState) func(kindState) string {
 }
 
 func newKindState(status cache.Status) kindState {
+	var missing []string
+	for _, m := range status.Missing {
+		missing = append(missing, m.Namespace)
+	}
 	return kindState{
 		Cluster: status.Spec.Cluster, Resource: status.Spec.Name(), Kind: status.Spec.Kind,
-		State: status.State, Reason: status.Reason,
+		State: status.State, Reason: status.Reason, missing: strings.Join(missing, " "),
 	}
 }
 
@@ -70,6 +76,7 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	if err := negotiate(w, r, q.output.mediaType()); err != nil {
 		return err
 	}
+	missing := s.undiscoveredKinds(s.clustersOf(p), patternsOf(p))
 	kinds, err := s.resourcesOf(p)
 	if err != nil {
 		return err
@@ -78,13 +85,14 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 		return s.nextKinds(w, r, q)
 	}
 	tag := kindsTag(r, kinds)
-	if !q.timely() && !q.explain && notModified(w, r, tag) {
+	if !q.timely() && !q.explain && missing == nil && notModified(w, r, tag) {
 		return nil
 	}
 	a, err := askKinds(r.Context(), kinds, q.Query, q.table)
 	if err != nil {
 		return err
 	}
+	a.states = append(a.states, missing...)
 	setKinds(w.Header(), a.states)
 	if q.timely() || q.explain {
 		w.Header().Del("ETag")
@@ -180,7 +188,7 @@ type kindsAnswer struct {
 	plans    []explanation
 	objects  []*cache.Object // by resource, then in the order of the query
 	clusters bool            // several were asked
-	// kinds are those of states. from says which one an object is of, where
+	// kinds are those of states, less what is not known yet. from says which one an object is of, where
 	// that is needed: for tables, and where several clusters were asked.
 	kinds []Resource
 	from  map[*cache.Object]uint32
@@ -288,6 +296,9 @@ func setKinds(h http.Header, states []kindState) {
 		case s.State != cache.Live:
 			old = append(old, fmt.Sprintf("%s is %s", name(s), s.State))
 		}
+		if s.Answered && s.missing != "" {
+			missing = append(missing, fmt.Sprintf("%s of namespaces %s", name(s), s.missing))
+		}
 	}
 	if len(missing) > 0 {
 		h.Set("Informerd-Unanswered", named(missing))
@@ -322,24 +333,15 @@ func revisionsOf(kinds []Resource) string {
 // resourcesOf finds the resources that the parameters name, each once, in the
 // order of cache.Resource.Compare.
 func (s *Server) resourcesOf(p params) ([]Resource, error) {
-	clusters := p.Values["cluster"]
+	clusters := s.clustersOf(p)
 	for _, name := range clusters {
 		if err := s.checkCluster(name); err != nil {
 			return nil, err
 		}
 	}
-	if len(clusters) == 0 {
-		for _, c := range s.Caches.Clusters() {
-			clusters = append(clusters, c.Name)
-		}
-	}
-	patterns := "*"
-	if p.Has("resources") {
-		patterns = p.Get("resources")
-	}
 	found := map[cache.Resource]Resource{}
 	column := 1
-	for text := range strings.SplitSeq(patterns, ",") {
+	for text := range strings.SplitSeq(patternsOf(p), ",") {
 		some, err := s.resourcesLike(clusters, strings.TrimSpace(text), column)
 		if err != nil {
 			return nil, err
@@ -357,10 +359,32 @@ func (s *Server) resourcesOf(p params) ([]Resource, error) {
 	return all, nil
 }
 
+// clustersOf are those that the parameters name, or all.
+func (s *Server) clustersOf(p params) []string {
+	if named := p.Values["cluster"]; len(named) > 0 {
+		return named
+	}
+	var all []string
+	for _, c := range s.Caches.Clusters() {
+		all = append(all, c.Name)
+	}
+	return all
+}
+
+func patternsOf(p params) string {
+	if p.Has("resources") {
+		return p.Get("resources")
+	}
+	return "*"
+}
+
+// globs are the characters that make a name a pattern.
+const globs = "*?["
+
 // resourcesLike finds the resources of one pattern. A name without globs is one
 // that kubectl accepts, and must exist in one of the clusters.
 func (s *Server) resourcesLike(clusters []string, pattern string, column int) ([]Resource, error) {
-	if !strings.ContainsAny(pattern, "*?[") {
+	if !strings.ContainsAny(pattern, globs) {
 		if pattern == "" {
 			return nil, invalid("resources", "column %d: a name is missing; write for example pods,*.apps", column)
 		}
@@ -370,11 +394,15 @@ func (s *Server) resourcesLike(clusters []string, pattern string, column int) ([
 	if err != nil {
 		return nil, invalid("resources", "column %d: %v", column, err)
 	}
+	missing := s.undiscoveredKinds(clusters, pattern)
 	var some []Resource
 	for _, r := range s.Caches.Resources() {
 		if spec := r.Spec(); slices.Contains(clusters, spec.Cluster) && match(spec) {
 			some = append(some, r)
 		}
+	}
+	if len(some) == 0 && missing != nil {
+		return nil, noneReadable(missing)
 	}
 	if len(some) == 0 {
 		return nil, notFound("resources: column %d: no resource is called like %s", column, pattern)

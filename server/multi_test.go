@@ -202,6 +202,8 @@ func TestGroupMistakes(t *testing.T) {
 		{"sort", "watch=true", []string{"facets", "kind", "watch", "true", "sort", "kind"}},
 		{"explain", "watch=true", []string{"explain", "true", "watch", "true"}},
 		{"explain", "found before", []string{"explain", "true", "continue", "x"}},
+		{"explain", "a plan is JSON", []string{"explain", "true", "output", "csv"}},
+		{"explain", "output=yaml", []string{"explain", "true", "output", "yaml"}},
 	} {
 		s := wantStatus(t, w.get(t, with(podObjects, c.parameters...)), http.StatusBadRequest, "BadRequest", c.message)
 		if s.Details.Causes[0].Field != c.field {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/informerd/informerd/cache"
 )
 
@@ -34,6 +36,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query) error 
 	}
 	res, err := s.lookupReadable(w, r)
 	if err != nil {
+		return err
+	}
+	if err := checkNamespaces(w, res.status, q.Namespaces); err != nil {
 		return err
 	}
 	if err := waitVersion(r.Context(), res.store, q.version, q.wait); err != nil {
@@ -146,16 +151,25 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	for _, m := range res.status.Missing {
+		if m.Namespace == key.Namespace {
+			return namespaceMissing(w, res.status, m)
+		}
+	}
 	if err := waitVersion(r.Context(), res.store, version, wait); err != nil {
 		return err
 	}
 	setFreshness(w.Header(), res.status, res.store.Version())
+	revision := res.store.Revision() // before the object: its tag may be too old, not too young
 	object, ok := res.store.Get(key)
+	if !ok && !res.store.Covers(key.Namespace) {
+		return statusError(withCause(newStatus(http.StatusNotFound, metav1.StatusReasonNotFound,
+			fmt.Sprintf("%s %q is not here and may exist: the configuration selects only some of them", res.status.Spec.Name(), key)), "NotWatched", ""))
+	}
 	if !ok {
 		return notFound("%s %q not found", res.status.Spec.Name(), key)
 	}
-	// The object's own version: its tag outlives changes of other objects.
-	if notModified(w, r, etag(r, fmt.Sprintf("%s-%s-%s", res.store.Epoch(), object.UID(), object.ResourceVersion()))) {
+	if notModified(w, r, objectTag(r, res.store, object, revision)) {
 		return nil
 	}
 	body, err := (&encoder{view: v}).append(nil, object)
@@ -170,6 +184,15 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
 		body = out.Bytes()
 	}
 	return writeBody(w, r, append(body, '\n'))
+}
+
+// objectTag is made of the object's own version: it outlives changes of other
+// objects. Those of some aggregated API servers have none.
+func objectTag(r *http.Request, store *cache.Store, o *cache.Object, revision uint64) string {
+	if o.ResourceVersion() == "" {
+		return revisionTag(r, store, revision)
+	}
+	return etag(r, fmt.Sprintf("%s-%s-%s", store.Epoch(), o.UID(), o.ResourceVersion()))
 }
 
 // objectKey reads the last two parts of the path; the namespace of objects at

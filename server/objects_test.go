@@ -58,6 +58,18 @@ func TestListObjects(t *testing.T) {
 	}
 }
 
+func TestListKind(t *testing.T) {
+	w := newWorld(t)
+	for given, want := range map[string]string{"": "NodeList", "ManyNodes": "ManyNodes"} {
+		w.nodes.spec.ListKind = given
+		var got podList
+		w.getJSON(t, "/v1/resources/nodes/objects", &got)
+		if got.Kind != want {
+			t.Errorf("listKind %q: a %s", given, got.Kind)
+		}
+	}
+}
+
 func TestObjectsAreServedAsTheyAre(t *testing.T) {
 	w := newWorld(t)
 	want := pod("a", "one", "web", "n1", 10)
@@ -195,6 +207,20 @@ func TestETag(t *testing.T) {
 	}
 }
 
+func TestETagWithoutVersion(t *testing.T) {
+	w := newWorld(t)
+	const path = "/v1/resources/nodes/objects/-/n2"
+	w.nodes.replace(t, "101", `{"metadata":{"name":"n2","uid":"n2"},"spec":{"unschedulable":false}}`)
+	tag := w.get(t, path).Header().Get("ETag")
+	if rec := w.get(t, path, "If-None-Match", tag); rec.Code != 304 {
+		t.Errorf("unchanged: %d", rec.Code)
+	}
+	w.nodes.apply(t, cache.Modified, `{"metadata":{"name":"n2","uid":"n2"},"spec":{"unschedulable":true}}`)
+	if rec := w.get(t, path, "If-None-Match", tag); rec.Code != 200 {
+		t.Errorf("changed: %d", rec.Code)
+	}
+}
+
 // A state without data wins over a tag: the client's copy may be long out of
 // date.
 func TestNoDataBeatsETag(t *testing.T) {
@@ -285,6 +311,15 @@ func TestGzip(t *testing.T) {
 	if len(got.Items) != 50 {
 		t.Errorf("%d items", len(got.Items))
 	}
+	for _, target := range []string{
+		path + "?output=yaml", path + "?output=csv&fields=metadata,spec", path + "?output=ndjson", path + "?output=table",
+		"/v1/graph/nodes/-/n1?output=dot", "/api/v1/pods",
+	} {
+		rec := w.get(t, target, "Accept-Encoding", "gzip", "Accept", "application/yaml, */*")
+		if h := rec.Header(); rec.Code != 200 || h.Get("Content-Encoding") != "gzip" {
+			t.Errorf("GET %s = %d %v", target, rec.Code, h)
+		}
+	}
 	if rec := w.get(t, path, "Accept-Encoding", "gzip", "If-None-Match", packed.Header().Get("ETag")); rec.Code != 304 || rec.Body.Len() > 0 {
 		t.Errorf("code %d with %d bytes", rec.Code, rec.Body.Len())
 	}
@@ -319,4 +354,53 @@ func TestWaitForVersion(t *testing.T) {
 			t.Errorf("got %q at %s", got.names(), got.Metadata.ResourceVersion)
 		}
 	})
+}
+
+// TestMissingNamespace: of a namespace that may not be read nobody is told that
+// it is empty.
+func TestMissingNamespace(t *testing.T) {
+	w := newWorld(t)
+	w.pods.set(cache.Live, "")
+	w.pods.status.Missing = []cache.MissingNamespace{{Namespace: "b", State: cache.Forbidden, Reason: "not you"}}
+	const objects = "/v1/resources/pods/objects"
+	for _, target := range []string{objects + "?namespace=b", objects + "/b/three", objects + "?namespace=b&watch=true"} {
+		wantStatus(t, w.get(t, target), 503, metav1.StatusReasonServiceUnavailable, "pods of namespace b is forbidden: not you")
+	}
+	for target, warned := range map[string]bool{objects: true, objects + "?namespace=[ab]": true, objects + "?namespace=a": false, objects + "/a/one": false} {
+		h := w.get(t, target).Header()
+		if warning := h.Get("Warning"); strings.Contains(warning, "pods in namespaces b (forbidden)") != warned {
+			t.Errorf("GET %s has the warning %q", target, warning)
+		}
+	}
+	w.pods.set(cache.Stale, "down")
+	if warnings := w.get(t, objects).Header().Values("Warning"); len(warnings) != 2 || !strings.HasPrefix(warnings[0], "110 ") || !strings.HasPrefix(warnings[1], "299 ") {
+		t.Errorf("a stale copy has the warnings %q", warnings)
+	}
+	if unanswered := w.get(t, "/v1/query?resources=pods").Header().Get("Informerd-Unanswered"); unanswered != "pods of namespaces b" {
+		t.Errorf("Informerd-Unanswered is %q", unanswered)
+	}
+	var item resourceItem
+	w.getJSON(t, "/v1/resources/pods", &item)
+	if len(item.Missing) != 1 || item.Missing[0] != (missingItem{"b", cache.Forbidden, "not you"}) {
+		t.Errorf("missing are %v", item.Missing)
+	}
+}
+
+// TestGetNotSelected: that an object is not in a copy of some does not mean that
+// it does not exist.
+func TestGetNotSelected(t *testing.T) {
+	w := newWorld(t)
+	selected := w.pods.spec
+	selected.LabelSelector = "app=web"
+	some := newResource(t, selected, cache.Live)
+	some.replace(t, "100", pod("a", "one", "web", "n1", 10))
+	w.caches.resources = []*fakeResource{some, w.nodes}
+	status := wantStatus(t, w.get(t, "/v1/resources/pods/objects/a/two"), 404, metav1.StatusReasonNotFound, `pods "a/two" is not here and may exist`)
+	if status.Details == nil || len(status.Details.Causes) != 1 || status.Details.Causes[0].Type != "NotWatched" {
+		t.Errorf("details are %+v", status.Details)
+	}
+	status = wantStatus(t, w.get(t, "/v1/resources/nodes/objects/-/n2"), 404, metav1.StatusReasonNotFound, "not found")
+	if status.Details != nil {
+		t.Errorf("of one that does not exist the details are %+v", status.Details)
+	}
 }

@@ -56,6 +56,9 @@ type Options struct {
 	MaxWatches int
 	// MaxConcurrent bounds the other requests at once, default 100.
 	MaxConcurrent int
+	// MaxPassed bounds those that are passed on to an API server, beside the
+	// others, default 100.
+	MaxPassed int
 	// RequestTimeout bounds a request that is not a watch, its answer
 	// included, default 60 s.
 	RequestTimeout time.Duration
@@ -86,6 +89,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Version = cmp.Or(o.Version, "unknown")
 	o.MaxWatches = cmp.Or(o.MaxWatches, 10000)
 	o.MaxConcurrent = cmp.Or(o.MaxConcurrent, 100)
+	o.MaxPassed = cmp.Or(o.MaxPassed, 100)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, time.Minute)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 10*time.Second)

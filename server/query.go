@@ -59,6 +59,9 @@ func parseQuery(p params) (*query, error) {
 	if q.watch && q.output != outputJSON {
 		return nil, invalid("output", "%s is not possible together with watch=true", q.output)
 	}
+	if q.explain && q.output != outputJSON {
+		return nil, invalid("explain", "not possible together with output=%s: a plan is JSON", q.output)
+	}
 	if q.watch && q.version != "" && q.clock() {
 		return nil, invalid("resourceVersion", "not possible together with watch=true and a filter that asks for the time: what matched back then is not known")
 	}

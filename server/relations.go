@@ -190,6 +190,9 @@ func (s *Server) resourceNames(p params, parameter, cluster string) ([]schema.Gr
 	names, err := p.words(parameter)
 	for _, name := range names {
 		res, err := s.Caches.Lookup(cluster, name)
+		if errors.Is(err, cache.ErrNotSynced) {
+			return nil, fmt.Errorf("%s: %w", parameter, err)
+		}
 		if err != nil && !errors.Is(err, cache.ErrNotWatched) {
 			return nil, invalid(parameter, "%v", err)
 		}

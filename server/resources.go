@@ -39,6 +39,8 @@ type resourceItem struct {
 	LabelSelector string   `json:"labelSelector,omitempty"`
 	FieldSelector string   `json:"fieldSelector,omitempty"`
 
+	Missing []missingItem `json:"missing,omitempty"`
+
 	State           cache.State `json:"state"`
 	Reason          string      `json:"reason,omitempty"`
 	Since           time.Time   `json:"since,omitzero"`
@@ -52,6 +54,12 @@ type resourceItem struct {
 	Indexes         []string    `json:"indexes"`
 	Counts          counts      `json:"counts"`
 	Snapshot        *snapshot   `json:"snapshot,omitempty"`
+}
+
+type missingItem struct {
+	Namespace string      `json:"namespace"`
+	State     cache.State `json:"state"`
+	Reason    string      `json:"reason,omitempty"`
 }
 
 type counts struct {
@@ -82,6 +90,9 @@ func itemOf(s cache.Status) resourceItem {
 		ResourceVersion: s.ResourceVersion, LastEventTime: s.LastEvent.UTC(), ContactTime: s.Contact.UTC(),
 		Indexes: append([]string{}, s.Indexes...),
 		Counts:  counts{s.Events, s.Relists, s.Compared, s.Fetched, s.Expired, s.Restarts, s.Unextracted, s.Undecoded, s.Mended, s.Subscribers},
+	}
+	for _, m := range s.Missing {
+		item.Missing = append(item.Missing, missingItem(m))
 	}
 	if age, known := ageOf(s); known && s.State.Readable() {
 		seconds := age.Round(time.Millisecond).Seconds()

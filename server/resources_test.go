@@ -95,7 +95,7 @@ func TestTimeAloneDoesNotChangeTheTag(t *testing.T) {
 
 func TestResourcesOfOneCluster(t *testing.T) {
 	w := newWorld(t)
-	w.caches.clusters = []cache.ClusterStatus{{Name: "east"}, {Name: "west"}}
+	w.caches.clusters = []cache.ClusterStatus{{Name: "east", Discovered: true}, {Name: "west", Discovered: true}}
 	w.pods.spec.Cluster = "east"
 	var got struct{ Items []map[string]any }
 	w.getJSON(t, "/v1/resources?cluster=east", &got)

@@ -37,6 +37,7 @@ type Server struct {
 	metrics    *httpMetrics
 	requests   semaphore
 	watches    semaphore
+	passed     semaphore                  // requests of the Kubernetes API that its API server answers
 	pager      *cache.Pager[*kindsAnswer] // of lists over many resources
 	relations  *relations
 	kube       *kubeapi.API
@@ -64,6 +65,7 @@ func New(opts Options) (*Server, error) {
 		parameters: map[string][]string{},
 		requests:   make(semaphore, opts.MaxConcurrent),
 		watches:    make(semaphore, opts.MaxWatches),
+		passed:     make(semaphore, opts.MaxPassed),
 		pager:      cache.NewPager[*kindsAnswer]("query", rand.Text(), cache.StoreOptions{}),
 	}
 	if s.relations, err = newRelations(opts); err != nil {

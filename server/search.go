@@ -73,11 +73,17 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	missing, err := s.checkKnown(cluster)
+	if err != nil {
+		return err
+	}
 	found, err := engine.Find(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	return writeTagged(w, r, searchAnswerOf(&q, found), pretty)
+	answer := searchAnswerOf(&q, found)
+	answer.Unanswered = append(answer.Unanswered, missing...)
+	return writeTagged(w, r, answer, pretty)
 }
 
 // parseWithin reads which objects are searched; nil is all.

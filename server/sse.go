@@ -139,6 +139,13 @@ func (e *eventWriter) failure(status metav1.Status) error {
 	return e.flush()
 }
 
+// voided is a failure after which nothing that was told holds. Its id is that of
+// no version: who comes back with it begins anew, with RESYNC.
+func (e *eventWriter) voided(status metav1.Status) error {
+	e.message("0", message{Type: "ERROR", Object: status})
+	return e.flush()
+}
+
 func (e *eventWriter) message(id string, m message) {
 	data, err := marshal(m, false)
 	if err != nil {

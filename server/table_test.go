@@ -138,7 +138,7 @@ func TestTableMistakes(t *testing.T) {
 // twoClusters has pods in both and configmaps in one of them.
 func twoClusters(t *testing.T) *world {
 	w := newWorld(t)
-	w.caches.clusters = []cache.ClusterStatus{{Name: "east"}, {Name: "west"}}
+	w.caches.clusters = []cache.ClusterStatus{{Name: "east", Discovered: true}, {Name: "west", Discovered: true}}
 	in := func(cluster, name, kind string, objects ...string) *fakeResource {
 		s := spec("", "v1", name, kind, true)
 		s.Cluster = cluster

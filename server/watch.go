@@ -52,6 +52,9 @@ func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query) 
 	if err != nil {
 		return err
 	}
+	if err := checkNamespaces(w, res.status, q.Namespaces); err != nil {
+		return err
+	}
 	if !s.watches.tryAcquire() {
 		return tooMany("watches", cap(s.watches))
 	}
@@ -106,7 +109,7 @@ func (w *watcher) begin(ctx context.Context, r *http.Request) (beginning, error)
 		return beginning{}, err
 	}
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
-		return w.resume(ctx, last)
+		return w.resume(ctx, last, w.query.wait)
 	}
 	if w.query.version == "" {
 		return w.restart(ctx, false)
@@ -118,7 +121,7 @@ func (w *watcher) begin(ctx context.Context, r *http.Request) (beginning, error)
 	return beginning{}, err
 }
 
-func (w *watcher) resume(ctx context.Context, last string) (beginning, error) {
+func (w *watcher) resume(ctx context.Context, last string, wait time.Duration) (beginning, error) {
 	last, err := parseVersionText("Last-Event-ID", last)
 	if err != nil {
 		return beginning{}, err
@@ -126,7 +129,7 @@ func (w *watcher) resume(ctx context.Context, last string) (beginning, error) {
 	if last == "" || w.query.clock() {
 		return w.restart(ctx, true)
 	}
-	err = waitVersion(ctx, w.store, last, w.query.wait)
+	err = waitVersion(ctx, w.store, last, wait)
 	behind := errors.Is(err, cache.ErrTooNew)
 	if err != nil && !behind {
 		return beginning{}, err
@@ -180,6 +183,8 @@ func (w *watcher) run(ctx context.Context, start beginning) error {
 			return ended(ctx, errors.Join(w.bookmark(false), w.out.flush()))
 		case errors.Is(err, context.DeadlineExceeded):
 			err = nil
+		case errors.Is(err, cache.ErrStopped) && w.replaced():
+			return ended(ctx, w.out.voided(statusOf(err)))
 		case errors.Is(err, cache.ErrStopped):
 			// All there will be has been told; resuming begins after it.
 			return ended(ctx, errors.Join(w.bookmark(false), w.out.failure(statusOf(err))))
@@ -193,6 +198,13 @@ func (w *watcher) run(ctx context.Context, start beginning) error {
 			return ended(ctx, err)
 		}
 	}
+}
+
+// replaced reports whether the store was closed because another one took its
+// place, or none: the same version may be of another selection there.
+func (w *watcher) replaced() bool {
+	now, ok := w.server.Caches.Resource(w.status.Spec.Resource)
+	return !ok || now.Store() != w.store
 }
 
 // failed ends the stream with an event where the client can do something.
@@ -274,37 +286,17 @@ func (w *watcher) changes(events []cache.Event) error {
 	return nil
 }
 
-// seen is an event as the selection sees it; no object means not at all.
+// seen is an event as the selection sees it; no object means not at all. What
+// the filter has no value for is counted of new states only: of the old one it
+// was when that was new.
 func (w *watcher) seen(e cache.Event) (cache.EventType, *cache.Object, error) {
-	before := e.Old
-	if e.Type == cache.Deleted && before == nil {
-		before = e.Object
-	}
-	var was, is bool
-	var err error
-	if before != nil {
-		if was, _, err = w.match(before); err != nil {
-			return "", nil, err
+	return e.Through(func(o *cache.Object) (bool, error) {
+		ok, fault, err := w.match(o)
+		if o == e.Object && e.Type != cache.Deleted {
+			w.count(fault, o)
 		}
-	}
-	if e.Type != cache.Deleted {
-		var fault *cache.EvalError
-		if is, fault, err = w.match(e.Object); err != nil {
-			return "", nil, err
-		}
-		w.count(fault, e.Object)
-	}
-	switch {
-	case was && is:
-		return cache.Modified, e.Object, nil
-	case is:
-		return cache.Added, e.Object, nil
-	case was && e.Type == cache.Deleted:
-		return cache.Deleted, e.Object, nil
-	case was:
-		return cache.Deleted, before, nil // as it was in the selection
-	}
-	return "", nil, nil
+		return ok, err
+	})
 }
 
 // match also says that the filter has no value for o, which is not an error.

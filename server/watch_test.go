@@ -363,6 +363,25 @@ func TestWatchEndsWithTheInformer(t *testing.T) {
 	s.wantEnd()
 }
 
+// A stream whose store was replaced is not resumed on the new one, although that
+// is at the same version: it may hold another selection.
+func TestWatchOfReplaced(t *testing.T) {
+	w := newWorld(t)
+	url := serve(t, w) + "/v1/resources/nodes/objects?watch=true"
+	s := open(t, url)
+	s.want("ADDED n1", "BOOKMARK 100")
+	next := newResource(t, w.nodes.spec, cache.Live)
+	next.replace(t, "100", `{"metadata":{"name":"n2","uid":"n2","resourceVersion":"5"}}`)
+	old := w.nodes.store
+	w.nodes.mu.Lock()
+	w.nodes.store = next.store
+	w.nodes.mu.Unlock()
+	old.Close()
+	last := s.want("ERROR 503")
+	s.wantEnd()
+	open(t, url, "Last-Event-ID", last.id).want("RESYNC 100", "ADDED n2", "BOOKMARK 100")
+}
+
 func TestTooManyWatches(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.MaxWatches = 1; o.MaxConcurrent = 1 })
 	base := serve(t, w)

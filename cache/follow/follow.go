@@ -94,7 +94,8 @@ func (f *Follower) read(ctx context.Context, status cache.Status, store *cache.S
 	d.Store = store
 	at := f.positions[status.Spec.Resource]
 	if at == nil || at.store != store {
-		return d, f.begin(ctx, &d)
+		err := f.begin(ctx, &d) // it changes d, so not within the return
+		return d, err
 	}
 	revision := store.Revision()
 	if revision == at.revision {

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"runtime"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -50,20 +51,30 @@ func NewUpdater[R any](resources func() []Resource, sink Sink[R]) *Updater[R] {
 
 var seed = maphash.MakeSeed()
 
-// Stamp tells versions of an object apart.
+// Stamp tells versions of an object apart, if it has a resourceVersion.
 func Stamp(o *cache.Object) uint64 {
 	return maphash.String(seed, o.UID()) ^ maphash.String(seed, o.ResourceVersion())*31
 }
 
-// Update enters what changed since the last time. After an error, and when ctx
-// ends, what is left is entered by the next Update.
-func (u *Updater[R]) Update(ctx context.Context) error {
+// Update enters what changed since the last time, and then locks held, which
+// keeps the Sink from being changed: what is computed under it is of this update,
+// and not of half of the next one. After an error, and when ctx ends, held is not
+// locked, and what is left is entered by the next Update.
+func (u *Updater[R]) Update(ctx context.Context, held sync.Locker) error {
 	select {
 	case u.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer func() { <-u.turn }()
+	if err := u.update(ctx); err != nil {
+		return err
+	}
+	held.Lock() // nobody waits for us with it: only who has the turn changes the Sink
+	return nil
+}
+
+func (u *Updater[R]) update(ctx context.Context) error {
 	resources := u.resources()
 	deltas, err := u.follower.Read(ctx, resources)
 	if err != nil {
@@ -76,6 +87,7 @@ func (u *Updater[R]) Update(ctx context.Context) error {
 		}
 		u.sink.Learn(deltas)
 	}
+	deltas = append(u.untold(deltas), deltas...)
 	for i := range deltas {
 		if err := u.enter(ctx, &deltas[i]); err != nil {
 			u.follower.Close() // what is left comes again
@@ -83,6 +95,21 @@ func (u *Updater[R]) Update(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// untold are the resources with objects entered that deltas do not tell of: they
+// went away in an Update that failed, or before the next one began anew.
+func (u *Updater[R]) untold(deltas []Delta) (gone []Delta) {
+	told := make(map[cache.Resource]bool, len(deltas))
+	for i := range deltas {
+		told[deltas[i].Status.Spec.Resource] = true
+	}
+	for r := range u.loaded {
+		if !told[r] {
+			gone = append(gone, Delta{Status: cache.Status{Spec: cache.Spec{Resource: r}}, Gone: true})
+		}
+	}
+	return gone
 }
 
 // Close forgets everything; the next Update begins anew.
@@ -112,6 +139,9 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 		gone = u.leftOut(r, d.Objects)
 	}
 	changed := slices.DeleteFunc(d.Objects, func(o *cache.Object) bool {
+		if o.ResourceVersion() == "" {
+			return false // some aggregated API servers send none: it may be any version
+		}
 		stamp, ok := u.sink.Stamp(r, o.Key())
 		return ok && stamp == Stamp(o)
 	})

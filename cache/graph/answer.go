@@ -56,10 +56,9 @@ const DefaultLimit = 500
 func (g *Graph) Walk(ctx context.Context, q Query) (*Answer, error) {
 	g.asking.RLock()
 	defer g.asking.RUnlock()
-	if err := g.updater.Update(ctx); err != nil {
+	if err := g.updater.Update(ctx, g.mu.RLocker()); err != nil {
 		return nil, err
 	}
-	g.mu.RLock()
 	defer g.mu.RUnlock()
 	k, ok := g.byResource[q.Resource]
 	if !ok {

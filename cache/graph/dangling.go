@@ -51,10 +51,9 @@ type DanglingAnswer struct {
 func (g *Graph) Dangling(ctx context.Context, q DanglingQuery) (*DanglingAnswer, error) {
 	g.asking.RLock()
 	defer g.asking.RUnlock()
-	if err := g.updater.Update(ctx); err != nil {
+	if err := g.updater.Update(ctx, g.mu.RLocker()); err != nil {
 		return nil, err
 	}
-	g.mu.RLock()
 	defer g.mu.RUnlock()
 	found := g.danglingReferences(&q)
 	selectors, err := g.danglingSelectors(ctx, &q)

@@ -433,6 +433,28 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// TestSelectionsUnreadable: what selects a pod or a namespace that cannot be read
+// any more is not looked for.
+func TestSelectionsUnreadable(t *testing.T) {
+	w := newWorld(t)
+	w.put("namespaces", "a", "")
+	w.put("pods", "a/p", `{"metadata":{"labels":{"app":"x"}}}`)
+	w.put("services", "a/s", `{"spec":{"selector":{"app":"x"}}}`)
+	w.walk("pods", "a/p")
+	for _, k := range w.graph.all {
+		k.store = nil
+	}
+	asked := &walk{state: w.graph.state, rules: w.graph.rules, ctx: t.Context(), query: &Query{}, reaches: map[string][]reach{}, crowds: map[nodeID]bool{}}
+	for id, n := range w.graph.nodes {
+		if !n.present {
+			continue
+		}
+		if err := asked.selections(nodeID(id), func(h hop) { t.Errorf("an edge of %s by %s", n.key, h.rule.Edge) }); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestResourcesComeAndGo: a definition that comes turns what was unknown into
 // objects, and back.
 func TestResourcesComeAndGo(t *testing.T) {

@@ -19,6 +19,15 @@ func (s *state) readable(r schema.GroupResource) (kindID, bool) {
 	return k, ok && s.all[k].store != nil
 }
 
+// stored is the object of a node, if it can be read.
+func (s *state) stored(id nodeID) (*cache.Object, bool) {
+	store := s.kindOf(id).store
+	if store == nil {
+		return nil, false
+	}
+	return store.Get(s.nodes[id].key)
+}
+
 // selected returns what a selection of the object id selects now. It reports
 // false where that cannot be known: pods or namespaces cannot be read.
 func (s *state) selected(ctx context.Context, id nodeID, sel *selection) (kindID, []*cache.Object, bool, error) {
@@ -76,7 +85,7 @@ func (w *walk) selections(id nodeID, add func(hop)) error {
 // to try.
 func (w *walk) selecting(id nodeID, add func(hop)) {
 	n := &w.nodes[id]
-	pod, ok := w.all[n.kind].store.Get(n.key)
+	pod, ok := w.stored(id)
 	if !ok {
 		return
 	}
@@ -100,7 +109,7 @@ type reach struct {
 // walked through to them.
 func (w *walk) allowing(id nodeID, namespace string, add func(hop)) {
 	n := &w.nodes[id]
-	object, ok := w.all[n.kind].store.Get(n.key)
+	object, ok := w.stored(id)
 	if !ok {
 		return
 	}

@@ -110,10 +110,9 @@ func (s *Search) Close() {
 func (s *Search) Find(ctx context.Context, q Query) (*Answer, error) {
 	s.asking.RLock()
 	defer s.asking.RUnlock()
-	if err := s.updater.Update(ctx); err != nil {
+	if err := s.updater.Update(ctx, s.mu.RLocker()); err != nil {
 		return nil, err
 	}
-	s.mu.RLock()
 	defer s.mu.RUnlock()
 	m := newMatch(s.state)
 	for _, t := range q.Terms {

@@ -152,6 +152,26 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
+// TestWithinUnreadable: objects whose resource cannot be read any more are not
+// asked for.
+func TestWithinUnreadable(t *testing.T) {
+	w := shop(t)
+	w.find("settings")
+	for _, k := range w.search.kinds {
+		k.store = nil
+	}
+	m := newMatch(w.search.state)
+	if err := m.require(Term{Any, "settings"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.within(t.Context(), &cache.Query{}); err != nil {
+		t.Fatal(err)
+	}
+	if a := m.answer(&Query{}); a.Total != 0 {
+		t.Errorf("found %d objects of what cannot be read", a.Total)
+	}
+}
+
 func TestBadTexts(t *testing.T) {
 	if _, err := New(nil, Options{Texts: map[string][]string{"pods": {"a..b"}}}); err == nil {
 		t.Error("New() accepts a path that cannot be read")

@@ -6,8 +6,8 @@ import (
 	"github.com/informerd/informerd/cache"
 )
 
-// within leaves only the objects that q selects. Each store is asked once, as by
-// a query, and only if something of it was found.
+// within leaves only the objects that q selects, none of what cannot be read. Each
+// store is asked once, as by a query, and only if something of it was found.
 func (m *match) within(ctx context.Context, q *cache.Query) (faults cache.Faults, err error) {
 	if q == nil {
 		return faults, nil
@@ -18,8 +18,8 @@ func (m *match) within(ctx context.Context, q *cache.Query) (faults cache.Faults
 			continue
 		}
 		d := &m.docs[id]
-		if selected[d.kind] == nil {
-			found, err := m.kinds[d.kind].store.Select(ctx, *q)
+		if store := m.kinds[d.kind].store; store != nil && selected[d.kind] == nil {
+			found, err := store.Select(ctx, *q)
 			if err != nil {
 				return faults, err
 			}

@@ -31,6 +31,7 @@ type reloader struct {
 	// The rest is for tests.
 
 	debounce time.Duration  // quiet time after a change; default 200 ms
+	longest  time.Duration  // that other changes hold up a look; default 2 s
 	poll     time.Duration  // looks that nothing triggered; default 30 s
 	signals  chan os.Signal // SIGHUP, if not given
 	watching func()         // called once changes are seen
@@ -55,8 +56,7 @@ func (r *reloader) Run(ctx context.Context) error {
 	seen := r.content()
 	tick := time.NewTicker(r.poll)
 	defer tick.Stop()
-	quiet := time.NewTimer(0)
-	quiet.Stop()
+	quiet := newQuietTimer(r.debounce, r.longest)
 	r.watching()
 	for {
 		select {
@@ -66,12 +66,13 @@ func (r *reloader) Run(ctx context.Context) error {
 			seen = r.content()
 			r.reload()
 		case <-events(w):
-			quiet.Reset(r.debounce)
+			quiet.disturb()
 		case err := <-failures(w):
 			r.log.Debug("watching the configuration file", "err", err)
 		case <-tick.C:
 			quiet.Reset(0)
 		case <-quiet.C:
+			quiet.ranOut()
 			r.follow(w)
 			if now := r.content(); now != nil && !bytes.Equal(now, seen) {
 				seen = now
@@ -84,6 +85,9 @@ func (r *reloader) Run(ctx context.Context) error {
 func (r *reloader) withDefaults() {
 	if r.debounce <= 0 {
 		r.debounce = 200 * time.Millisecond
+	}
+	if r.longest <= 0 {
+		r.longest = 2 * time.Second
 	}
 	if r.poll <= 0 {
 		r.poll = 30 * time.Second

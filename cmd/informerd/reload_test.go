@@ -21,7 +21,7 @@ type reloading struct {
 	signals chan os.Signal
 }
 
-func startReloader(t *testing.T, file string) *reloading {
+func startReloader(t *testing.T, file string, change ...func(*reloader)) *reloading {
 	t.Helper()
 	s := &settings{file: file}
 	running := config.Default()
@@ -39,6 +39,9 @@ func startReloader(t *testing.T, file string) *reloading {
 		debounce: 10 * time.Millisecond, poll: time.Hour,
 		signals:  r.signals,
 		watching: func() { close(watching) },
+	}
+	for _, c := range change {
+		c(reloads)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
@@ -140,6 +143,23 @@ func TestReloadBehindLink(t *testing.T) {
 	writeFile(t, target, "log: {level: debug}")
 	if got := r.next(t).Log.Level; got != "debug" {
 		t.Errorf("applied level %s", got)
+	}
+}
+
+// Other files in the folder, such as a log, may change all the time: it need not
+// be quiet there.
+func TestReloadWithoutQuiet(t *testing.T) {
+	r := startReloader(t, writeFile(t, t.TempDir()+"/c.yaml", "log: {level: info}"), func(r *reloader) {
+		r.debounce, r.longest = time.Hour, 10*time.Millisecond
+	})
+	for _, level := range []string{"debug", "warn"} {
+		other := writeFile(t, r.file+"~", "log: {level: "+level+"}")
+		if err := os.Rename(other, r.file); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.next(t).Log.Level; got != level {
+			t.Errorf("applied level %s, want %s", got, level)
+		}
 	}
 }
 

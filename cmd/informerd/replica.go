@@ -21,6 +21,7 @@ import (
 // caches is what a replica needs of cache.Factory.
 type caches interface {
 	Apply(cluster string, specs []cache.Spec) error
+	ApplySaved(cluster string, specs []cache.Spec) error
 	Connect(cluster string, config cache.ClusterConfig) error
 	Unreachable(cluster string, err error)
 	Clusters() []cache.ClusterStatus
@@ -71,10 +72,20 @@ func newReplica(cluster config.Cluster, rules []config.Rule, c caches, log *slog
 // served before the cluster is reached. It must not be called after Run.
 func (r *replica) warm(saved []cache.Saved) error {
 	r.known = plan.Saved(r.cluster.Name, saved)
-	if len(r.known) == 0 {
-		return nil
+	return r.apply(r.rules)
+}
+
+// apply makes the informers what rules select of what is known. Nothing known is
+// no empty set before discovery: everything would be gone.
+func (r *replica) apply(rules []config.Rule) error {
+	specs := plan.Specs(plan.Choose(rules, r.cluster.Name, r.known))
+	switch {
+	case r.learned:
+		return r.caches.Apply(r.cluster.Name, specs)
+	case len(specs) > 0:
+		return r.caches.ApplySaved(r.cluster.Name, specs)
 	}
-	return r.caches.Apply(r.cluster.Name, plan.Specs(plan.Choose(r.rules, r.cluster.Name, r.known)))
+	return nil
 }
 
 // setRules replaces the rules. It does not wait for what follows.
@@ -144,7 +155,7 @@ func (r *replica) plan() {
 		// The set with the pinned versions follows soon: do not sync others first.
 		return
 	}
-	if err := r.caches.Apply(r.cluster.Name, plan.Specs(plan.Choose(rules, r.cluster.Name, r.known))); err != nil {
+	if err := r.apply(rules); err != nil {
 		r.log.Error("some resources are not as the configuration says", "err", err)
 	}
 	if r.learned && !r.isDiscovered() {

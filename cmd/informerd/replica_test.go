@@ -21,6 +21,7 @@ import (
 // fakeCaches records what a replica tells its factory.
 type fakeCaches struct {
 	applied     chan []cache.Spec
+	saved       chan []cache.Spec // applied of a snapshot
 	connected   chan string
 	unreachable chan string
 	reachable   bool
@@ -28,13 +29,18 @@ type fakeCaches struct {
 
 func newFakeCaches() *fakeCaches {
 	return &fakeCaches{
-		applied: make(chan []cache.Spec, 100), connected: make(chan string, 100), unreachable: make(chan string, 100),
+		applied: make(chan []cache.Spec, 100), saved: make(chan []cache.Spec, 100), connected: make(chan string, 100), unreachable: make(chan string, 100),
 		reachable: true,
 	}
 }
 
 func (f *fakeCaches) Apply(_ string, specs []cache.Spec) error { f.applied <- specs; return nil }
-func (f *fakeCaches) Unreachable(_ string, err error)          { f.unreachable <- err.Error() }
+func (f *fakeCaches) ApplySaved(_ string, specs []cache.Spec) error {
+	f.saved <- specs
+	return nil
+}
+
+func (f *fakeCaches) Unreachable(_ string, err error) { f.unreachable <- err.Error() }
 func (f *fakeCaches) Clusters() []cache.ClusterStatus {
 	return []cache.ClusterStatus{{Name: "c", Reachable: f.reachable}}
 }
@@ -112,7 +118,7 @@ func TestReplicaStartsWarm(t *testing.T) {
 	f := newFakeCaches()
 	r, _ := startReplica(t, f, kubeconfigFor(t, t.TempDir()+"/k", api.URL), everything,
 		savedOf("c", "pods", "v1"), savedOf("c", "zebras", "v1"), savedOf("other", "nodes", "v1"))
-	if got := names(receive(t, f.applied)); got != "pods.v1 zebras.v1" {
+	if got := names(receive(t, f.saved)); got != "pods.v1 zebras.v1" {
 		t.Errorf("applied from the snapshot: %s", got)
 	}
 	if r.isDiscovered() {
@@ -133,7 +139,28 @@ func TestReplicaStartsCold(t *testing.T) {
 	select {
 	case specs := <-f.applied:
 		t.Errorf("applied %s", names(specs))
+	case specs := <-f.saved:
+		t.Errorf("applied %s of a snapshot that is not there", names(specs))
 	default:
+	}
+}
+
+// Rules that change before discovery concern what a snapshot knows, if anything.
+func TestReplicaFollowsRulesBeforeDiscovery(t *testing.T) {
+	f := newFakeCaches()
+	r := newReplica(config.Cluster{Name: "c"}, rulesOf(t, everything), f, slog.New(slog.DiscardHandler))
+	r.setRules(rulesOf(t, `[{match: [pods]}]`))
+	r.plan()
+	if len(f.applied)+len(f.saved) > 0 {
+		t.Error("a set was applied while nothing is known")
+	}
+	if err := r.warm([]cache.Saved{savedOf("c", "pods", "v1"), savedOf("c", "zebras", "v1")}); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, f.saved)
+	r.plan()
+	if got := names(receive(t, f.saved)); got != "pods.v1 -zebras.v1" || len(f.applied) > 0 {
+		t.Errorf("applied of the snapshot: %s, and %d sets as if they were all", got, len(f.applied))
 	}
 }
 
@@ -242,7 +269,7 @@ func TestReplicaKeepsUnknown(t *testing.T) {
 	if err := r.warm([]cache.Saved{savedOf("c", "pods", "v1")}); err != nil {
 		t.Fatal(err)
 	}
-	receive(t, f.applied)
+	receive(t, f.saved)
 	r.setDiscovered(discovery.Set{Failed: map[schema.GroupVersion]error{{Version: "v1"}: errors.New("503")}})
 	r.plan()
 	if got := names(receive(t, f.applied)); got != "pods.v1" {

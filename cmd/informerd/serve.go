@@ -176,6 +176,9 @@ func warmReplicas(cfg *config.Config, factory *cache.Factory, db *persist.DB, lo
 	}
 	var all []*replica
 	for _, c := range cfg.Clusters {
+		if err := factory.Expect(c.Name); err != nil {
+			log.Warn("cannot start a cluster", "cluster", c.Name, "err", err)
+		}
 		r := newReplica(c, cfg.Resources, factory, log)
 		if err := r.warm(saved); err != nil {
 			log.Warn("cannot start all of the snapshot's resources warm", "cluster", c.Name, "err", err)

@@ -58,10 +58,13 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := rest.HTTPClientFor(config)
+	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
+	own := *client // it may be http.DefaultClient
+	// Where an API server points to is nobody to show credentials to.
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	anonymous := rest.AnonymousClientConfig(config)
 	// The user agent, too, is the caller's own. Upgrades of a connection, as of
 	// kubectl exec, are HTTP/1.1.
@@ -71,7 +74,7 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &upstream{base: base, own: own, others: others}, nil
+	return &upstream{base: base, own: &own, others: others}, nil
 }
 
 // Get asks with informerd's own credentials.

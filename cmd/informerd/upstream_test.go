@@ -42,3 +42,26 @@ func TestUpstreamCredentials(t *testing.T) {
 		t.Errorf("the API server saw %q", seen)
 	}
 }
+
+// TestUpstreamRedirect: informerd's own credentials go where they were meant to
+// go and nowhere else.
+func TestUpstreamRedirect(t *testing.T) {
+	var seen []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.URL.Path)
+		http.Redirect(w, r, "/api/v1/secrets", http.StatusFound)
+	}))
+	defer server.Close()
+	up, err := newUpstream(&rest.Config{Host: server.URL, BearerToken: "own"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := up.Get(t.Context(), "/openapi/v3", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusFound || len(seen) != 1 {
+		t.Errorf("answer %s, the API server saw %q", resp.Status, seen)
+	}
+}

@@ -47,14 +47,24 @@ type Options struct {
 	Timeout time.Duration
 	// Admit lets a request begin, or says why it must not. release is called at
 	// its end.
-	Admit func(ctx context.Context, watch bool) (release func(), err error)
+	Admit func(ctx context.Context, c Class) (release func(), err error)
 	// Freshness says in headers what an answer at version is worth.
 	Freshness func(h http.Header, status cache.Status, version string)
-	// Stopping ends when watches must.
+	// Stopping ends when requests of class Long must.
 	Stopping context.Context
 	// Log gets what could not be asked of the API server; nil discards it.
 	Log *slog.Logger
 }
+
+// Class is what a request is counted among. Each has a limit of its own, so that
+// an API server that hangs does not hold up what is answered without it.
+type Class int
+
+const (
+	Short  Class = iota // answered here
+	Long                // goes on for as long as its client likes
+	Passed              // answered by the API server
+)
 
 // API answers requests. It is safe for concurrent use.
 type API struct {
@@ -62,6 +72,7 @@ type API struct {
 	log       *slog.Logger
 	frames    frames
 	documents library
+	outages   outages
 	rows      rows
 	asking    singleflight.Group // for tables
 }
@@ -102,13 +113,11 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	release, err := a.Admit(r.Context(), req.watch || req.isLong(r))
-	if err != nil {
-		return err
-	}
-	defer release()
 	w.Header().Add("Vary", "Accept")
-	if req.resource == "" {
+	switch {
+	case !isRead(r.Method):
+		return a.passWrite(w, r, req)
+	case req.resource == "":
 		return a.serveDocument(w, r, req)
 	}
 	return a.serveResource(w, r, req)
@@ -116,13 +125,15 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request) error {
 
 // serveResource answers from the copy what it can.
 func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request) error {
-	if !isRead(r.Method) {
-		return a.passWrite(w, r, req)
-	}
 	t, err := a.target(req)
 	if err != nil {
 		return a.passRead(w, r, req, err)
 	}
+	release, err := a.Admit(r.Context(), req.class(r, Short))
+	if err != nil {
+		return err
+	}
+	defer release()
 	if a.Timeout > 0 && !req.watch {
 		ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
 		defer cancel()
@@ -136,9 +147,11 @@ func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request
 
 // serveDocument answers what is about the API and not about objects.
 func (a *API) serveDocument(w http.ResponseWriter, r *http.Request, req *request) error {
-	if !isRead(r.Method) {
-		return a.passWrite(w, r, req)
+	release, err := a.Admit(r.Context(), Short)
+	if err != nil {
+		return err
 	}
+	defer release()
 	switch req.parts[0] {
 	case "version":
 		return a.version(w, r, req)
@@ -165,9 +178,16 @@ func (t *target) groupResource() schema.GroupResource { return t.status.Spec.GVR
 
 // target finds the copy that can answer req. Every error says why there is none.
 func (a *API) target(req *request) (*target, error) {
-	res, ok := a.Caches.Resource(cache.Resource{Cluster: req.cluster, GVR: req.gvr()})
+	resource := cache.Resource{Cluster: req.cluster, GVR: req.gvr()}
+	res, ok := a.Caches.Resource(resource)
 	if !ok {
-		return nil, errUnknown(req)
+		if err := a.undiscovered(req.cluster); err != nil {
+			return nil, err
+		}
+		// The cluster may have told of it between the two questions.
+		if res, ok = a.Caches.Resource(resource); !ok {
+			return nil, errUnknown(req)
+		}
 	}
 	t := &target{request: req, Resource: res, status: res.Status(), store: res.Store()}
 	spec := t.status.Spec
@@ -180,8 +200,15 @@ func (a *API) target(req *request) (*target, error) {
 		return nil, errNotWatched(req, "the configuration leaves it out")
 	case !t.status.State.Readable() || t.store == nil:
 		return nil, errNotReadable(t.status)
+	case req.namespace != "" && req.name != "" && !t.store.Watches(req.namespace):
+		return nil, errNotHeld(req)
 	case req.namespace != "" && !t.store.Watches(req.namespace):
 		return nil, errNotWatched(req, "the copy does not hold namespace "+req.namespace)
+	}
+	for _, m := range t.status.Missing {
+		if m.Namespace == req.namespace {
+			return nil, errNamespaceMissing(t.status, m)
+		}
 	}
 	return t, nil
 }

@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/informerd/informerd/cache"
@@ -28,10 +32,15 @@ const (
 )
 
 // reach waits until the copy is as new as a request for version demands: ""
-// leaves that to the mode of reading, "0" demands nothing.
-func (a *API) reach(r *http.Request, t *target, version string) error {
+// leaves that to the mode of reading, "0" demands nothing. proven is the version
+// that was demanded, "" for none: the copy is complete up to there, although its
+// own version may be lower.
+func (a *API) reach(r *http.Request, t *target, version string) (proven string, err error) {
+	if version == "0" {
+		return "", nil
+	}
 	if version != "" {
-		return a.reachVersion(r.Context(), t, version)
+		return version, a.reachVersion(r.Context(), t, version)
 	}
 	reads := a.Modes().Reads
 	if h := r.Header.Get(ReadsHeader); h != "" {
@@ -39,28 +48,45 @@ func (a *API) reach(r *http.Request, t *target, version string) error {
 	}
 	switch reads {
 	case "", Cached:
-		return nil
+		return "", nil
 	case Consistent:
 		return a.reachPresent(r.Context(), t)
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("header %s: %q is neither %s nor %s", ReadsHeader, reads, Cached, Consistent))
+	return "", apierrors.NewBadRequest(fmt.Sprintf("header %s: %q is neither %s nor %s", ReadsHeader, reads, Cached, Consistent))
 }
 
 // reachPresent waits until the copy holds what the API server held when it was
-// asked.
-func (a *API) reachPresent(ctx context.Context, t *target) error {
+// asked, which is that version.
+func (a *API) reachPresent(ctx context.Context, t *target) (string, error) {
 	const accept = typeJSON + ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-	doc, err := a.ask(ctx, cache.DocumentKey{Cluster: t.cluster, URI: t.resourcePath("") + "?limit=1", Accept: accept}, "")
+	namespace := t.namespace
+	if sources := t.sources(); namespace == "" && len(sources) > 0 {
+		namespace = sources[0].Namespace // all may be more than informerd may read; versions are of the cluster
+	}
+	doc, err := a.ask(ctx, cache.DocumentKey{Cluster: t.cluster, URI: t.resourcePath(namespace) + "?limit=1", Accept: accept}, "")
+	if err != nil && isAnswer(err) { // what informerd may not is no answer to its caller
+		return "", statusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+			"informerd cannot learn the present version of %s: %v", t.spec().Name(), err)
+	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	var list struct {
 		Metadata struct{ ResourceVersion string }
 	}
 	if err := json.Unmarshal(doc.body, &list); err != nil {
-		return errNoUpstream(t.cluster, err)
+		return "", errNoUpstream(t.cluster, err)
 	}
-	return a.reachVersion(ctx, t, list.Metadata.ResourceVersion)
+	version := list.Metadata.ResourceVersion
+	return version, a.reachVersion(ctx, t, version)
+}
+
+// sources are the watches that feed what t is about, less those that are
+// refused.
+func (t *target) sources() []cache.StoreSource {
+	return slices.DeleteFunc(t.store.Sources(), func(s cache.StoreSource) bool {
+		return !s.Held || t.namespace != "" && s.Namespace != "" && s.Namespace != t.namespace
+	})
 }
 
 // reachVersion waits until the copy is complete up to version. Versions count
@@ -71,14 +97,14 @@ func (a *API) reachVersion(ctx context.Context, t *target, version string) error
 	defer cancel()
 	soon, cancelSoon := context.WithTimeout(waiting, horizonAfter)
 	defer cancelSoon()
-	err := t.store.WaitVersion(soon, version)
+	err := t.store.WaitVersionIn(soon, t.namespace, version)
 	for errors.Is(err, cache.ErrTooNew) && waiting.Err() == nil {
-		reached, herr := a.horizon(waiting, t)
-		if herr == nil && !before(reached, version) {
+		complete, herr := a.complete(waiting, t, version)
+		if herr == nil && complete {
 			return nil
 		}
 		if herr != nil { // nobody to ask: it may come by itself
-			err = t.store.WaitVersion(waiting, version)
+			err = t.store.WaitVersionIn(waiting, t.namespace, version)
 		}
 	}
 	switch {
@@ -96,13 +122,41 @@ func before(a, b string) bool {
 	return err != nil || c < 0
 }
 
-// horizon finds out up to which version the copy is complete. Who asks at the
-// same time gets the same answer.
-func (a *API) horizon(ctx context.Context, t *target) (string, error) {
-	ch := a.asking.DoChan("horizon "+t.spec().Resource.String(), func() (any, error) {
+// maxHorizons is how many namespaces are asked for their horizon at a time.
+const maxHorizons = 16
+
+// complete reports whether nothing that happened up to version is missing.
+func (a *API) complete(ctx context.Context, t *target, version string) (bool, error) {
+	sources := t.sources()
+	if len(sources) == 0 {
+		return false, errNoUpstream(t.cluster, errors.New("nothing of it may be read"))
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(maxHorizons)
+	var short atomic.Bool
+	for _, src := range sources {
+		if !before(src.Version, version) {
+			continue
+		}
+		g.Go(func() error {
+			reached, err := a.horizon(ctx, t, src)
+			if err == nil && before(reached, version) {
+				short.Store(true)
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	return !short.Load(), err
+}
+
+// horizon finds out up to which version the copy is complete as far as a source
+// feeds it. Who asks at the same time gets the same answer.
+func (a *API) horizon(ctx context.Context, t *target, src cache.StoreSource) (string, error) {
+	ch := a.asking.DoChan("horizon "+t.spec().Resource.String()+" "+src.Namespace, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), documentTimeout)
 		defer cancel()
-		return a.askHorizon(ctx, t)
+		return a.askHorizon(ctx, t, src)
 	})
 	select {
 	case <-ctx.Done():
@@ -119,14 +173,14 @@ func (a *API) horizon(ctx context.Context, t *target) (string, error) {
 // askHorizon watches from where the copy is until a bookmark comes. Nothing but
 // the events before it has happened up to there, so a copy that has them is
 // complete up to the bookmark.
-func (a *API) askHorizon(ctx context.Context, t *target) (string, error) {
+func (a *API) askHorizon(ctx context.Context, t *target, src cache.StoreSource) (string, error) {
 	spec, up := t.spec(), a.Upstream(t.cluster)
-	if up == nil || spec.Aggregated || !t.store.Watches("") {
+	if up == nil || spec.Aggregated {
 		return "", errNoUpstream(t.cluster, errors.New("it cannot be asked for the version of this copy"))
 	}
 	q := url.Values{
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {horizonWatch},
-		"resourceVersion": {t.store.Version()},
+		"resourceVersion": {src.Version},
 	}
 	for name, selector := range map[string]string{"labelSelector": spec.LabelSelector, "fieldSelector": spec.FieldSelector} {
 		if selector != "" {
@@ -134,19 +188,20 @@ func (a *API) askHorizon(ctx context.Context, t *target) (string, error) {
 		}
 	}
 	header := http.Header{"Accept": {typeJSON + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}}
-	resp, err := up.Get(ctx, t.resourcePath("")+"?"+q.Encode(), header)
+	path := t.resourcePath(src.Namespace)
+	resp, err := up.Get(ctx, path+"?"+q.Encode(), header)
 	if err != nil {
 		return "", err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return "", answered(resp.StatusCode, t.resourcePath(""))
+		return "", answered(resp.StatusCode, path)
 	}
 	last, bookmark, err := readToBookmark(json.NewDecoder(resp.Body))
 	if err != nil {
 		return "", err
 	}
-	return bookmark, t.store.WaitVersion(ctx, last)
+	return bookmark, t.store.WaitVersionIn(ctx, src.Namespace, last)
 }
 
 // readToBookmark returns the versions of the first bookmark of a watch and of

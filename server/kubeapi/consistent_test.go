@@ -5,7 +5,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
@@ -51,21 +54,124 @@ func TestConsistentQuiet(t *testing.T) {
 func TestConsistentWaits(t *testing.T) {
 	w := newWorld(t)
 	w.present("150", "120", "130")
-	answered := make(chan string)
-	go func() {
+	synctest.Test(t, func(t *testing.T) {
+		defer w.pods.store.Close() // who waited for it was of this bubble
+		answered := make(chan string, 1)
+		go func() {
+			var list podList
+			w.into(&list, "/api/v1/pods", ReadsHeader, "consistent")
+			answered <- list.names()
+		}()
+		w.pods.apply(t, cache.Deleted, pod("a", "one", "web", "n1", 120))
+		time.Sleep(time.Second) // of the bubble's clock: until the bookmark was read
+		synctest.Wait()
+		if asked := w.upstream.requests(); len(asked) != 2 || !strings.Contains(asked[1], "watch=true") {
+			t.Errorf("the API server was asked %v, want a list and a watch", asked)
+		}
+		select {
+		case got := <-answered:
+			t.Fatalf("answered %q before the last event came", got)
+		default:
+		}
+		w.pods.apply(t, cache.Deleted, pod("a", "two", "web", "n1", 130))
+		if got := <-answered; got != "three" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// TestConsistentNamespaces: informerd asks for no more than it may read.
+func TestConsistentNamespaces(t *testing.T) {
+	w := newWorld(t)
+	w.pods.store.SetSources([]string{"a", "b"})
+	w.present("150")
+	present := w.upstream.answer
+	w.upstream.set(func(r *http.Request) *http.Response {
+		if !strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/") {
+			return jsonResponse(403, `{}`)
+		}
+		return present(r)
+	})
+	for target, want := range map[string]string{"/api/v1/pods": "one two three", "/api/v1/namespaces/b/pods": "three"} {
 		var list podList
-		w.into(&list, "/api/v1/pods", ReadsHeader, "consistent")
-		answered <- list.names()
-	}()
-	w.pods.apply(t, cache.Deleted, pod("a", "one", "web", "n1", 120))
-	select {
-	case got := <-answered:
-		t.Errorf("answered %q before the last event came", got)
-	default:
+		if w.into(&list, target, ReadsHeader, "consistent"); list.names() != want || list.Metadata.ResourceVersion != "150" {
+			t.Errorf("GET %s: %q at %s", target, list.names(), list.Metadata.ResourceVersion)
+		}
+		w.into(&list, target+"?resourceVersion=140")
 	}
-	w.pods.apply(t, cache.Deleted, pod("a", "two", "web", "n1", 130))
-	if got := <-answered; got != "three" {
-		t.Errorf("got %q", got)
+	for _, asked := range w.upstream.requests() {
+		if !strings.Contains(asked, "/namespaces/a/") && !strings.Contains(asked, "/namespaces/b/") {
+			t.Errorf("the API server was asked %s", asked)
+		}
+	}
+	w.upstream.set(func(*http.Request) *http.Response { return jsonResponse(403, `{}`) })
+	w.wantStatus(w.get("/api/v1/pods", ReadsHeader, "consistent"), 503, metav1.StatusReasonServiceUnavailable, "cannot learn the present version of pods")
+}
+
+// TestProvenVersion: whoever asks for a version gets none that is older, on all
+// pages, in all forms.
+func TestProvenVersion(t *testing.T) {
+	w := newWorld(t)
+	w.present("150")
+	for target, want := range map[string]string{
+		"/api/v1/pods?resourceVersion=140":                                                        "140",
+		"/api/v1/pods?resourceVersion=140&resourceVersionMatch=Exact":                             "140",
+		"/api/v1/pods?resourceVersion=140&resourceVersionMatch=NotOlderThan&labelSelector=app":    "140",
+		"/api/v1/pods?resourceVersion=140&limit=2":                                                "140",
+		"/api/v1/pods?resourceVersion=140&limit=2&resourceVersionMatch=NotOlderThan":              "140",
+		"/api/v1/pods?resourceVersion=90&limit=2&resourceVersionMatch=NotOlderThan":               "100",
+		"/api/v1/pods?resourceVersion=100&limit=2":                                                "100",
+		"/api/v1/namespaces/a/pods?resourceVersion=140&limit=1&resourceVersionMatch=NotOlderThan": "140",
+	} {
+		var list, next podList
+		if w.into(&list, target); list.Metadata.ResourceVersion != want {
+			t.Errorf("GET %s is of version %s, want %s", target, list.Metadata.ResourceVersion, want)
+		}
+		if list.Metadata.Continue == "" {
+			continue
+		}
+		path, _, _ := strings.Cut(target, "?")
+		if w.into(&next, path+"?limit=1&continue="+list.Metadata.Continue); next.Metadata.ResourceVersion != want {
+			t.Errorf("the page after GET %s is of version %s", target, next.Metadata.ResourceVersion)
+		}
+	}
+	s := w.watch("/api/v1/pods?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&resourceVersion=140")
+	for range 3 {
+		s.next()
+	}
+	if e := s.next(); e.Type != "BOOKMARK" || e.Object.Metadata.ResourceVersion != "140" {
+		t.Errorf("after the initial events comes %+v, want a bookmark at 140", e)
+	}
+}
+
+// interrupt is a Filter that lets everything pass, and calls something when it is
+// compiled for the second time.
+type interrupt struct {
+	calls int
+	call  func()
+}
+
+func (f *interrupt) String() string                     { return "interrupt" }
+func (f *interrupt) Match([]byte) (bool, uint64, error) { return true, 0, nil }
+func (f *interrupt) Clock() bool                        { return false }
+func (f *interrupt) Hints() cache.Hints {
+	if f.calls++; f.calls == 2 {
+		f.call()
+	}
+	return cache.Hints{}
+}
+
+// TestExactMoved: a copy that moves on beyond a version while it is read there
+// is read as it was.
+func TestExactMoved(t *testing.T) {
+	w := newWorld(t)
+	moving := &interrupt{call: func() { w.pods.apply(t, cache.Deleted, pod("a", "one", "web", "n1", 145)) }}
+	page, err := exactPage(t.Context(), w.pods.store, &internalversion.ListOptions{}, cache.Query{Filter: moving}, "140")
+	if err != nil || page.Version != "140" || len(page.Objects) != 3 {
+		t.Errorf("exactPage() = %+v, %v, want three objects at 140", page, err)
+	}
+	if moving.calls < 3 {
+		t.Errorf("compiled %d times, so nothing happened meanwhile", moving.calls)
 	}
 }
 

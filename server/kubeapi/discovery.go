@@ -17,7 +17,9 @@ import (
 
 // discovery says which resources are served, in the two forms there are: one
 // document for all of them, and the older one for each group version. Both are
-// made of the specs, so they are there when the API server is not.
+// made of the specs, so they are there when the API server is not. What is not in
+// them while the API server has yet to say what it serves is not known: clients
+// keep an answer without it for hours.
 func (a *API) discovery(w http.ResponseWriter, r *http.Request, req *request) error {
 	aggregated := len(req.parts) == 1
 	allowed := plain
@@ -28,11 +30,18 @@ func (a *API) discovery(w http.ResponseWriter, r *http.Request, req *request) er
 	if err != nil {
 		return err
 	}
-	groups := a.groups(r.Context(), req.cluster)
-	if m.as == asDiscovery {
-		return writeAggregated(w, r, m, groupsBelow(groups, req.parts[0]))
+	undiscovered := a.undiscovered(req.cluster)
+	groups := groupsBelow(a.groups(r.Context(), req.cluster), req.parts[0])
+	if len(groups) == 0 && undiscovered != nil {
+		return undiscovered
 	}
-	document, ok := legacyDocument(groupsBelow(groups, req.parts[0]), req.parts)
+	if m.as == asDiscovery {
+		return writeAggregated(w, r, m, groups)
+	}
+	document, ok := legacyDocument(groups, req.parts)
+	if !ok && undiscovered != nil {
+		return undiscovered
+	}
 	if !ok {
 		return errUnknown(req)
 	}

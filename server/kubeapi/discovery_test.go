@@ -97,7 +97,7 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("OpenAPI is %d %s", rec.Code, rec.Body)
 		}
 	}
-	w.wantStatus(w.get("/openapi/v9"), 404, metav1.StatusReasonNotFound, "")
+	w.wantStatus(w.get("/openapi/v3/nonsense"), 404, metav1.StatusReasonNotFound, "")
 	if got := w.upstream.requests(); len(got) != 2 {
 		t.Errorf("the API server was asked %v", got)
 	}
@@ -106,6 +106,39 @@ func TestDocuments(t *testing.T) {
 	if rec := w.get("/openapi/v3", "If-None-Match", `"x"`); rec.Code != http.StatusNotModified {
 		t.Errorf("during an outage: %d %s", rec.Code, rec.Body)
 	}
-	w.clusters = []cache.ClusterStatus{{Name: "default"}}
+	w.clusters = []cache.ClusterStatus{{Name: "default", Discovered: true}}
 	w.wantStatus(w.get("/version"), 503, metav1.StatusReasonServiceUnavailable, "")
+}
+
+// TestDocumentPaths: with informerd's own credentials nothing is asked for but
+// the documents there are.
+func TestDocumentPaths(t *testing.T) {
+	w := newWorld(t)
+	w.upstream.set(func(*http.Request) *http.Response { return jsonResponse(200, `{}`) })
+	for _, target := range []string{
+		"/openapi/v2", "/openapi/v3", "/openapi/v3/version", "/openapi/v3/api/v1?hash=A%2FB", "/openapi/v3/apis/apps/v1",
+		"/openapi/v3/apis/messaging.example.com/v1", "/openapi/v3/.well-known/openid-configuration",
+	} {
+		if rec := w.get(target); rec.Code != 200 {
+			t.Errorf("GET %s = %d %s", target, rec.Code, rec.Body)
+		}
+		if got := w.upstream.requests(); len(got) == 0 || got[len(got)-1] != "GET "+target {
+			t.Errorf("GET %s: the API server was asked %v", target, got)
+		}
+	}
+	asked := len(w.upstream.requests())
+	for _, target := range []string{
+		"/openapi", "/openapi/v9", "/openapi/v2/more", "/openapi/api/v1/secrets",
+		"/openapi/..%2fapi/v1/secrets", "/openapi/v3/../../api/v1/secrets", "/openapi/%2e%2e/api/v1/secrets", "/openapi/v3/%2e%2e%2f..%2fapi/v1/secrets",
+		"/clusters/default/openapi/v3/../../api/v1/secrets", "/openapi/v3/./version", "/openapi//v2", "/openapi/v3//version",
+		"/openapi/v2%3Fa=b", "/openapi/v3/version%23", "/openapi/v3/%252e%252e/version", "/openapi/v3/api%5cv1",
+		"/api/v1/namespaces/../pods", "/api/v1/namespaces/a/pods/one/log/..%2fexec",
+	} {
+		w.wantStatus(w.get(target), 404, metav1.StatusReasonNotFound, "")
+	}
+	if got := w.upstream.requests(); len(got) > asked {
+		t.Errorf("the API server was asked %v", got[asked:])
+	}
+	w.upstream.set(func(*http.Request) *http.Response { return jsonResponse(302, ``, "Location", "/api/v1/secrets") })
+	w.wantStatus(w.get("/openapi/v3/api"), 503, metav1.StatusReasonServiceUnavailable, "302")
 }

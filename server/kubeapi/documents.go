@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +43,7 @@ var errNotModified = errors.New("not modified")
 // the API server does not answer. An answer other than 200 is an error.
 func (a *API) fetch(ctx context.Context, key cache.DocumentKey) (*document, error) {
 	held, ok := a.documents.get(key)
-	if ok && time.Since(held.Fetched) < documentAge {
+	if ok && (time.Since(held.Fetched) < documentAge || a.outages.last(key.Cluster, time.Now())) {
 		return unpack(held)
 	}
 	doc, err := a.ask(ctx, key, held.ETag)
@@ -63,25 +66,28 @@ func (a *API) ask(ctx context.Context, key cache.DocumentKey, etag string) (*doc
 	if up == nil {
 		return nil, errNoUpstream(key.Cluster, nil)
 	}
-	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
+	asking, cancel := context.WithTimeout(ctx, documentTimeout)
 	defer cancel()
-	header := http.Header{"Accept": {key.Accept}}
+	start, header := time.Now(), http.Header{"Accept": {key.Accept}}
 	if etag != "" {
 		header.Set("If-None-Match", etag)
 	}
-	resp, err := up.Get(ctx, key.URI, header)
+	resp, err := up.Get(asking, key.URI, header)
 	if err != nil {
+		a.outages.begin(ctx, key.Cluster, start)
 		return nil, errNoUpstream(key.Cluster, err)
 	}
 	defer resp.Body.Close()
+	a.outages.end(key.Cluster)
 	if resp.StatusCode == http.StatusNotModified && etag != "" {
 		return nil, errNotModified
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
 	switch {
 	case err != nil:
+		a.outages.begin(ctx, key.Cluster, start)
 		return nil, errNoUpstream(key.Cluster, err)
-	case resp.StatusCode >= http.StatusInternalServerError:
+	case resp.StatusCode >= http.StatusInternalServerError, resp.StatusCode/100 == 3:
 		return nil, errNoUpstream(key.Cluster, fmt.Errorf("it answered %s", resp.Status))
 	case resp.StatusCode != http.StatusOK:
 		return nil, answered(resp.StatusCode, key.URI)
@@ -92,15 +98,28 @@ func (a *API) ask(ctx context.Context, key cache.DocumentKey, etag string) (*doc
 	return &document{h.Get("Content-Type"), h.Get("ETag"), body, h.Values("Warning")}, nil
 }
 
+// openAPIPart is what lies between the slashes of a document's path: a group, a
+// version, but also .well-known.
+var openAPIPart = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
+
+// isOpenAPI reports whether a path can be that of a document of OpenAPI, and of
+// nothing else: it is asked for with informerd's own credentials.
+func (q *request) isOpenAPI() bool {
+	if len(q.parts) < 2 || q.parts[1] != "v3" && (q.parts[1] != "v2" || len(q.parts) > 2) {
+		return false
+	}
+	return !slices.ContainsFunc(q.parts, func(part string) bool { return !openAPIPart.MatchString(part) })
+}
+
 // openAPI describes the types of all that the cluster serves, as the API server
 // does.
 func (a *API) openAPI(w http.ResponseWriter, r *http.Request, req *request) error {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
-	uri := req.path()
-	if r.URL.RawQuery != "" {
-		uri += "?" + r.URL.RawQuery
+	if !req.isOpenAPI() {
+		return errUnknown(req)
 	}
-	doc, err := a.fetch(r.Context(), cache.DocumentKey{Cluster: req.cluster, URI: uri, Accept: accept})
+	uri := url.URL{Path: req.path(), RawQuery: r.URL.RawQuery}
+	doc, err := a.fetch(r.Context(), cache.DocumentKey{Cluster: req.cluster, URI: uri.RequestURI(), Accept: accept})
 	if err != nil {
 		return err
 	}

@@ -84,15 +84,46 @@ func errNotWatched(q *request, why string) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
+// errNotHeld is errNotWatched of one object, which may exist. It is no 404: to
+// clients that would mean that the object is gone.
+func errNotHeld(q *request) error {
+	why := "its configuration selects only some of them, and this is not among those"
+	status := newStatus(http.StatusForbidden, metav1.StatusReasonForbidden,
+		fmt.Sprintf("%s %q may exist, but informerd does not watch it: %s", q.gvr().GroupResource(), q.name, why))
+	status.Details = &metav1.StatusDetails{Group: q.group, Kind: q.resource, Name: q.name,
+		Causes: []metav1.StatusCause{{Type: "NotWatched", Message: why}}}
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
 // errNotReadable says that there is no data, which is not the same as no
-// objects.
+// objects. Clients ask again, up to ten times, where they are told when: not in a
+// state that only a person changes.
 func errNotReadable(s cache.Status) error {
-	message := fmt.Sprintf("%s is %s in informerd: there is no data yet", s.Spec.Name(), s.State)
-	if s.Reason != "" {
-		message += ": " + s.Reason
+	message := fmt.Sprintf("%s is %s in informerd", s.Spec.Name(), s.State)
+	if passes(s.State) {
+		message += ": there is no data yet"
+	}
+	return errNoData(s, s.State, message, s.Reason)
+}
+
+// errNamespaceMissing is errNotReadable of one namespace.
+func errNamespaceMissing(s cache.Status, m cache.MissingNamespace) error {
+	return errNoData(s, m.State, fmt.Sprintf("%s of namespace %s is %s in informerd: there is no data to answer from", s.Spec.Name(), m.Namespace, m.State), m.Reason)
+}
+
+// passes reports whether a state without data ends by itself.
+func passes(state cache.State) bool { return state != cache.Forbidden && state != cache.Failed }
+
+func errNoData(s cache.Status, state cache.State, message, reason string) error {
+	var again int32
+	if passes(state) {
+		again = 1
+	}
+	if reason != "" {
+		message += ": " + reason
 	}
 	status := newStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, message)
-	status.Details = &metav1.StatusDetails{Group: s.Spec.GVR.Group, Kind: s.Spec.GVR.Resource, RetryAfterSeconds: 1}
+	status.Details = &metav1.StatusDetails{Group: s.Spec.GVR.Group, Kind: s.Spec.GVR.Resource, RetryAfterSeconds: again}
 	return &apierrors.StatusError{ErrStatus: status}
 }
 

@@ -23,10 +23,13 @@ func (a *API) get(w http.ResponseWriter, r *http.Request, t *target) error {
 	if checkVersion(version) != nil {
 		return errVersion(version)
 	}
-	if err := a.reach(r, t, version); err != nil {
+	if _, err := a.reach(r, t, version); err != nil {
 		return err
 	}
 	o, ok := t.store.Get(cache.Key{Namespace: t.namespace, Name: t.name})
+	if !ok && !t.store.Covers(t.namespace) {
+		return a.passRead(w, r, t.request, errNotHeld(t.request))
+	}
 	a.Freshness(w.Header(), t.Status(), t.store.Version())
 	if !ok {
 		return apierrors.NewNotFound(t.groupResource(), t.name)

@@ -25,15 +25,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // resource is a real Store under a state the test chooses.
 type resource struct {
-	spec  cache.Spec
-	state cache.State
+	spec    cache.Spec
+	state   cache.State
+	missing []cache.MissingNamespace
 
 	mu    sync.Mutex // guards store
 	store *cache.Store
 }
 
-func (r *resource) Spec() cache.Spec     { return r.spec }
-func (r *resource) Status() cache.Status { return cache.Status{Spec: r.spec, State: r.state} }
+func (r *resource) Spec() cache.Spec { return r.spec }
+func (r *resource) Status() cache.Status {
+	return cache.Status{Spec: r.spec, State: r.state, Missing: r.missing}
+}
 func (r *resource) Store() *cache.Store {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +123,7 @@ func newWorld(t testing.TB) *world {
 		nodes:    newResource(t, "", "v1", "nodes", "Node", false),
 		queues:   newResource(t, "messaging.example.com", "v1", "queues", "Queue", true),
 		leases:   newResource(t, "coordination.k8s.io", "v1", "leases", "Lease", true),
-		clusters: []cache.ClusterStatus{{Name: "default", Version: "v1.36.3"}},
+		clusters: []cache.ClusterStatus{{Name: "default", Discovered: true, Version: "v1.36.3"}},
 		upstream: &fakeUpstream{},
 	}
 	w.pods.spec.ShortNames, w.pods.spec.Categories = []string{"po"}, []string{"all"}
@@ -135,7 +138,7 @@ func newWorld(t testing.TB) *world {
 		Caches:   w,
 		Upstream: func(string) Upstream { return w.upstream.orNil() },
 		Modes:    func() Modes { return w.modes },
-		Admit:    func(context.Context, bool) (func(), error) { return func() {}, nil },
+		Admit:    func(context.Context, Class) (func(), error) { return func() {}, nil },
 		Stopping: stopping,
 	})
 	w.server = httptest.NewServer(http.HandlerFunc(w.serve))

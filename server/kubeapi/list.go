@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -34,7 +35,7 @@ func (a *API) listOrWatch(w http.ResponseWriter, r *http.Request, t *target) err
 	}
 	a.warnPartial(w, t)
 	if opts.Watch {
-		if _, err := negotiate(r, media.forStreams); err != nil {
+		if m, err = negotiate(r, media.forStreams); err != nil {
 			return err
 		}
 		return a.watch(w, r, t, m, opts, q)
@@ -57,6 +58,14 @@ func (a *API) listOrWatch(w http.ResponseWriter, r *http.Request, t *target) err
 // warnPartial tells, in the words that kubectl prints, that the copy does not
 // hold all there may be.
 func (a *API) warnPartial(w http.ResponseWriter, t *target) {
+	if missing := t.status.Missing; t.namespace == "" && len(missing) > 0 {
+		names := make([]string, len(missing))
+		for i, m := range missing {
+			names[i] = m.Namespace + " (" + string(m.State) + ")"
+		}
+		w.Header().Add("Warning", `299 informerd "informerd has no data, or none that is kept up to date, of `+t.spec().Name()+
+			` in namespaces `+strings.Join(names, ", ")+`"`)
+	}
 	spec := t.spec()
 	what := ""
 	switch {
@@ -88,20 +97,55 @@ func (a *API) page(r *http.Request, t *target, opts *internalversion.ListOptions
 	if err := checkVersion(version); err != nil {
 		return nil, err
 	}
-	if err := a.reach(r, t, version); err != nil {
+	proven, err := a.reach(r, t, version)
+	if err != nil {
 		return nil, err
 	}
-	if !wantsExact(opts) {
-		return t.store.Page(ctx, q, int(opts.Limit), "")
+	if wantsExact(opts) {
+		return exactPage(ctx, t.store, opts, q, version)
 	}
-	page, err := t.store.PageAt(ctx, q, int(opts.Limit), version)
-	switch {
-	case errors.Is(err, cache.ErrTooNew): // it was reached, and nothing has happened since before it
-		return t.store.Page(ctx, q, int(opts.Limit), "")
-	case errors.Is(err, cache.ErrExpired):
-		return nil, apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
+	return firstPage(ctx, t.store, opts, q, proven)
+}
+
+// firstPage is of the present. A copy that is proven to be complete up to a
+// version that it has not seen is of that one: whoever asks for a version is not
+// to get an older one.
+func firstPage(ctx context.Context, store *cache.Store, opts *internalversion.ListOptions, q cache.Query, proven string) (*cache.Page, error) {
+	if proven == "" || !before(store.Version(), proven) {
+		return store.Page(ctx, q, int(opts.Limit), "")
 	}
-	return page, err
+	found, err := selectProven(ctx, store, q, proven)
+	if err != nil {
+		return nil, err
+	}
+	return store.FirstPage(q, found, int(opts.Limit)), nil
+}
+
+// selectProven is Select of a copy that is complete up to a version.
+func selectProven(ctx context.Context, store *cache.Store, q cache.Query, proven string) (*cache.Result, error) {
+	found, err := store.Select(ctx, q)
+	if err == nil && proven != "" && before(found.Version, proven) {
+		found.Version = proven
+	}
+	return found, err
+}
+
+// exactPage is of a version up to which the copy is proven to be complete.
+func exactPage(ctx context.Context, store *cache.Store, opts *internalversion.ListOptions, q cache.Query, version string) (*cache.Page, error) {
+	for range selectTries {
+		page, err := store.PageAt(ctx, q, int(opts.Limit), version)
+		if errors.Is(err, cache.ErrTooNew) { // nothing has happened since before it
+			page, err = firstPage(ctx, store, opts, q, version)
+			if err == nil && page.Version != version {
+				continue // until now: by now it is remembered
+			}
+		}
+		if errors.Is(err, cache.ErrExpired) {
+			return nil, apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
+		}
+		return page, err
+	}
+	return nil, errTooNew(version, store.Version())
 }
 
 // wantsExact: a first page at a version is of that very version even where

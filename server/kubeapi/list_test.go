@@ -121,6 +121,58 @@ func TestRefused(t *testing.T) {
 	}
 	w.pods.state = cache.Syncing
 	w.wantStatus(w.get("/api/v1/pods"), 503, metav1.StatusReasonServiceUnavailable, "no data yet")
-	w.clusters = append(w.clusters, cache.ClusterStatus{Name: "other"})
+	w.clusters = append(w.clusters, cache.ClusterStatus{Name: "other", Discovered: true})
 	w.wantStatus(w.get("/api/v1/pods"), 404, metav1.StatusReasonNotFound, "/clusters/NAME")
+}
+
+// TestMissingNamespace: a namespace that may not be read is not answered as an
+// empty one, and lists of all name it.
+func TestMissingNamespace(t *testing.T) {
+	w := newWorld(t)
+	w.pods.store.SetSources([]string{"a", "b"})
+	w.pods.missing = []cache.MissingNamespace{{Namespace: "b", State: cache.Forbidden, Reason: "not you"}}
+	for _, target := range []string{"/api/v1/namespaces/b/pods", "/api/v1/namespaces/b/pods/three", "/api/v1/namespaces/b/pods?watch=1"} {
+		w.wantStatus(w.get(target), 503, metav1.StatusReasonServiceUnavailable, "pods of namespace b is forbidden in informerd: there is no data to answer from: not you")
+	}
+	var list podList
+	if warning := w.into(&list, "/api/v1/pods").Values("Warning"); len(warning) == 0 || !strings.Contains(warning[0], "299") || !strings.Contains(warning[0], "b (forbidden)") {
+		t.Errorf("a list of all namespaces has the warnings %q", warning)
+	}
+	if warning := w.into(&list, "/api/v1/namespaces/a/pods").Values("Warning"); len(warning) != 0 || list.names() != "one two" {
+		t.Errorf("a list of the other namespace is %q with the warnings %q", list.names(), warning)
+	}
+	w.modes.Passthrough = PassReads
+	w.upstream.set(func(*http.Request) *http.Response { return jsonResponse(299, "passed on") })
+	if rec := w.get("/api/v1/namespaces/b/pods"); rec.Code != 299 {
+		t.Errorf("with passthrough it is %d %s", rec.Code, rec.Body)
+	}
+}
+
+// TestGetNotSelected: that an object is not in a copy of some does not mean that
+// it does not exist.
+func TestGetNotSelected(t *testing.T) {
+	for name, change := range map[string]func(*cache.Spec){
+		"labels":     func(s *cache.Spec) { s.LabelSelector = "app=web" },
+		"fields":     func(s *cache.Spec) { s.FieldSelector = "spec.nodeName=n1" },
+		"namespaces": func(s *cache.Spec) { s.Namespaces = []string{"b"} },
+	} {
+		w := newWorld(t)
+		change(&w.pods.spec)
+		store, err := cache.NewStore(w.pods.spec, cache.StoreOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(store.Close)
+		w.pods.store = store
+		w.pods.replace(t, "100", pod("b", "three", "web", "n1", 30))
+		w.wantStatus(w.get("/api/v1/namespaces/a/pods/two"), 403, metav1.StatusReasonForbidden, `pods "two" may exist, but informerd does not watch it`)
+		if rec := w.get("/api/v1/namespaces/b/pods/three"); rec.Code != 200 {
+			t.Errorf("%s: what is held is %d %s", name, rec.Code, rec.Body)
+		}
+		w.modes.Passthrough = PassReads
+		w.upstream.set(func(*http.Request) *http.Response { return jsonResponse(299, "passed on") })
+		if rec := w.get("/api/v1/namespaces/a/pods/two"); rec.Code != 299 || rec.Header().Get("Informerd-State") != "" {
+			t.Errorf("%s: with passthrough it is %d %s %v", name, rec.Code, rec.Body, rec.Header())
+		}
+	}
 }

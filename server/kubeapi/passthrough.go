@@ -2,10 +2,12 @@ package kubeapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httputil"
 	"slices"
 	"strings"
+	"time"
 )
 
 // connects are the subresources whose GET does more than read.
@@ -18,9 +20,13 @@ func (q *request) isConnect() bool {
 	return slices.Contains(connects, first)
 }
 
-// isLong reports whether a request goes on for as long as its client likes.
-func (q *request) isLong(r *http.Request) bool {
-	return q.isConnect() || q.subresource == "log" && r.URL.Query().Get("follow") == "true"
+// class is Long for a request that goes on for as long as its client likes, else
+// the one given.
+func (q *request) class(r *http.Request, short Class) Class {
+	if q.watch || q.isConnect() || q.subresource == "log" && flag(r, "follow") {
+		return Long
+	}
+	return short
 }
 
 // passRead forwards a read that the copy cannot answer; cause says why not and
@@ -49,7 +55,20 @@ func (a *API) pass(w http.ResponseWriter, r *http.Request, req *request) error {
 	if up == nil {
 		return errNoUpstream(req.cluster, nil)
 	}
+	class := req.class(r, Passed)
+	release, err := a.Admit(r.Context(), class)
+	if err != nil {
+		return err
+	}
+	defer release()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
 	base, transport := up.Passthrough()
+	if class == Long {
+		defer context.AfterFunc(a.Stopping, cancel)()
+	} else {
+		transport = impatient{transport}
+	}
 	var failed error
 	proxy := httputil.ReverseProxy{
 		Transport:     transport,
@@ -61,16 +80,18 @@ func (a *API) pass(w http.ResponseWriter, r *http.Request, req *request) error {
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
 	}
+	// How long the body may take is the API server's to say.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	w.Header().Del("Cache-Control") // the API server says it for its own answers
 	w.Header().Del("Vary")
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(a.Stopping, cancel)()
 	proxy.ServeHTTP(w, r.WithContext(ctx))
-	if failed != nil {
-		return errNoUpstream(req.cluster, failed)
+	switch {
+	case failed == nil:
+		return nil
+	case errors.Is(failed, errNotBegun):
+		return errSilent(req.cluster)
 	}
-	return nil
+	return errNoUpstream(req.cluster, failed)
 }
 
 // upstreamPath is the path of r at its API server.

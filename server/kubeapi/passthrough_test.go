@@ -2,6 +2,7 @@ package kubeapi
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -105,5 +106,19 @@ func TestPassthroughDiscovery(t *testing.T) {
 	var list metav1.APIResourceList
 	if w.into(&list, "/api/v1"); len(list.APIResources) != 2 {
 		t.Errorf("during an outage: %+v", list.APIResources)
+	}
+}
+
+// TestFlags: parameters are read as the API server reads them.
+func TestFlags(t *testing.T) {
+	for query, want := range map[string]bool{
+		"": false, "follow=0": false, "follow=false": false, "follow=False": false,
+		"follow=true": true, "follow=1": true, "follow=t": true, "follow": true, "follow=no": true,
+		"watch=FALSE": false, "watch=1": true, "watch": true,
+	} {
+		r := httptest.NewRequest("GET", "/api/v1/namespaces/a/pods/one/log?"+query, nil)
+		if got := Streams(r); got != want {
+			t.Errorf("%q streams: %v", query, got)
+		}
 	}
 }

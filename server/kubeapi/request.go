@@ -1,11 +1,14 @@
 package kubeapi
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache"
 )
 
 // request is what a path asks for, in the terms of the API server.
@@ -43,6 +46,11 @@ func (a *API) parse(r *http.Request) (*request, error) {
 	if err := a.locate(q); err != nil {
 		return nil, err
 	}
+	// Nothing is served at them, and whoever resolves them on the way to the API
+	// server would ask for something else than was judged here.
+	if slices.Contains(parts, ".") || slices.Contains(parts, "..") {
+		return nil, errNoPath(r.URL.Path)
+	}
 	if len(parts) == 0 || !slices.Contains(Prefixes, "/"+parts[0]) {
 		return nil, errNoPath(r.URL.Path)
 	}
@@ -65,7 +73,22 @@ func (a *API) locate(q *request) error {
 		q.cluster = names[0]
 		return nil
 	}
+	if len(names) == 0 {
+		return fmt.Errorf("%w: no cluster is known yet", cache.ErrNotSynced)
+	}
 	return errNoCluster(q.cluster, names)
+}
+
+// undiscovered is why a cluster may have resources that are not known, nil if it
+// has none: what is not found is absent only then. Ask before looking, see
+// cache.ClusterStatus.NotDiscovered.
+func (a *API) undiscovered(cluster string) error {
+	for _, c := range a.Caches.Clusters() {
+		if c.Name == cluster {
+			return c.NotDiscovered()
+		}
+	}
+	return nil // locate refuses other clusters
 }
 
 // objects reads a path that leads to objects:
@@ -97,15 +120,17 @@ func (q *request) objects() {
 	}
 }
 
-// asksWatch reads the parameter watch as the API server does: it counts unless
-// it says no.
-func asksWatch(r *http.Request) bool {
-	values := r.URL.Query()["watch"]
-	return len(values) > 0 && values[0] != "false" && values[0] != "0"
+// asksWatch reports whether the parameters of r ask for a watch.
+func asksWatch(r *http.Request) bool { return flag(r, "watch") }
+
+// flag reads a parameter as the API server does: it counts unless it says no.
+func flag(r *http.Request, name string) bool {
+	values := r.URL.Query()[name]
+	return len(values) > 0 && values[0] != "0" && !strings.EqualFold(values[0], "false")
 }
 
 // Streams reports whether the answer to r may be a stream, whose parts must
 // leave at once: compression would hold them back.
 func Streams(r *http.Request) bool {
-	return asksWatch(r) || strings.Contains(r.URL.Path, "/watch/") || r.URL.Query().Get("follow") == "true"
+	return asksWatch(r) || strings.Contains(r.URL.Path, "/watch/") || flag(r, "follow")
 }

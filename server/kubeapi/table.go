@@ -17,11 +17,13 @@ import (
 
 // printer makes tables of one resource for one request. The objects are those
 // of the copy. How they look in a row their definition says, if they are custom
-// resources; else it is asked of the API server, see rows.
+// resources; else it is asked of the API server, see rows, unless it might show
+// what the configuration takes out.
 type printer struct {
 	*target
 	api      *API
 	custom   *customPrinter // nil: rows are asked for
+	plain    bool           // rows may not be asked for: names and ages
 	version  string         // of the Table
 	include  metav1.IncludeObjectPolicy
 	selector string // labelSelector of the request
@@ -43,7 +45,8 @@ func (a *API) printer(t *target) *printer {
 	if err != nil {
 		a.log.Debug("cannot learn the columns of a definition", "gvr", t.spec().Resource.String(), "err", err)
 	}
-	return &printer{target: t, api: a, custom: custom, version: "v1"}
+	plain := custom == nil && !mayPrint(t.spec())
+	return &printer{target: t, api: a, custom: custom, plain: plain, version: "v1"}
 }
 
 // line is one object in a table.
@@ -82,6 +85,9 @@ func (p *printer) warn(h http.Header) {
 		if p.custom.warning != "" {
 			h.Add("Warning", p.custom.warning)
 		}
+		return
+	}
+	if p.plain {
 		return
 	}
 	heading, _ := p.api.rows.get(p.spec().Resource, nil)
@@ -170,6 +176,12 @@ func (p *printer) lines(ctx context.Context, objs []*cache.Object) ([]metav1.Tab
 		}
 		return p.custom.columns, all, nil
 	}
+	if p.plain {
+		for i, o := range objs {
+			all[i].cells = unprinted(genericColumns, o)
+		}
+		return genericColumns, all, nil
+	}
 	columns, printed := p.print(ctx, objs)
 	for i, o := range objs {
 		all[i].cells = cellsOf(columns, printed[i], o)
@@ -222,7 +234,8 @@ func age(o *cache.Object) string {
 	return duration.HumanDuration(time.Since(o.Created()))
 }
 
-// genericColumns are those of resources nothing is known of.
+// genericColumns are those of resources whose printing nothing is known of, or
+// nothing may be.
 var genericColumns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name"},
 	{Name: "Age", Type: "string"},
@@ -277,7 +290,7 @@ func (p *printer) ask(ctx context.Context, objs []*cache.Object) error {
 // another. It is no error that it was not there: the version may be that of its
 // deletion.
 func (p *printer) askAt(ctx context.Context, o *cache.Object) error {
-	if p.custom != nil {
+	if p.custom != nil || p.plain {
 		return nil
 	}
 	_, printed := p.api.rows.get(p.spec().Resource, []*cache.Object{o})

@@ -37,6 +37,7 @@ type stream struct {
 	query    cache.Query
 	matcher  *cache.Matcher
 	sub      *cache.Subscription
+	proven   string        // the copy is complete up to here, "" for its own version
 	initial  *cache.Result // objects to begin with, nil for none
 	printer  *printer      // of a watch of tables
 	out      *batch
@@ -51,17 +52,17 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 	if checkVersion(opts.ResourceVersion) != nil {
 		return errVersion(opts.ResourceVersion)
 	}
+	var err error
 	ctx, cancel := a.watchContext(r, opts)
 	defer cancel()
 	s := &stream{target: t, api: a, media: m, opts: opts, query: q}
 	s.deadline, _ = ctx.Deadline()
 	s.schedule(time.Now())
 	if opts.ResourceVersion == "" {
-		if err := a.reach(r, t, ""); err != nil {
+		if s.proven, err = a.reach(r, t, ""); err != nil {
 			return err
 		}
 	}
-	var err error
 	if s.matcher, err = t.store.Matcher(q); err != nil {
 		return err
 	}
@@ -75,6 +76,9 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 	began := s.begin(ctx)
 	if s.sub != nil {
 		defer s.sub.Close()
+	}
+	if errors.Is(began, cache.ErrStopped) {
+		return began // another store takes its place, or informerd stops: not the client's doing
 	}
 	h := w.Header()
 	a.Freshness(h, t.status, t.store.Version())
@@ -123,6 +127,9 @@ func (s *stream) begin(ctx context.Context) error {
 			if err := s.api.reachVersion(ctx, s.target, version); err != nil {
 				return err
 			}
+			if !anywhere {
+				s.proven = version
+			}
 		}
 		return s.beginWithState(ctx)
 	}
@@ -139,7 +146,7 @@ func (s *stream) begin(ctx context.Context) error {
 // beginWithState takes the present objects and subscribes to what comes after.
 func (s *stream) beginWithState(ctx context.Context) (err error) {
 	for range selectTries {
-		if s.initial, err = s.store.Select(ctx, s.query); err != nil {
+		if s.initial, err = selectProven(ctx, s.store, s.query, s.proven); err != nil {
 			return err
 		}
 		if s.sub, err = s.store.Watch(s.initial.Version); !errors.Is(err, cache.ErrExpired) {
@@ -181,7 +188,9 @@ func (s *stream) run(ctx context.Context) error {
 }
 
 // replaced reports whether the store was closed because another one took its
-// place, or none: versions of this one may mean nothing there.
+// place, or none: versions of this one may mean nothing there, and what was
+// selected or redacted may be something else. A store is closed only after that,
+// see cache.Factory.
 func (s *stream) replaced() bool {
 	now, ok := s.api.Caches.Resource(s.spec().Resource)
 	return !ok || now.Store() != s.store
@@ -256,34 +265,15 @@ func (s *stream) changed(ctx context.Context, o *cache.Object, version string) (
 // object is shown with version where that is not "": the last state of one that
 // went away carries the version of its going, so that versions never fall.
 func (s *stream) seen(e cache.Event) (typ cache.EventType, o *cache.Object, version string, err error) {
-	before := e.Old
-	if e.Type == cache.Deleted && before == nil {
-		before = e.Object
-	}
-	var was, is bool
-	if before != nil {
-		if was, err = s.matcher.Match(before); err != nil {
-			return "", nil, "", err
-		}
-	}
-	if e.Type != cache.Deleted {
-		if is, err = s.matcher.Match(e.Object); err != nil {
-			return "", nil, "", err
-		}
-	}
+	typ, o, err = e.Through(s.matcher.Match)
 	switch {
-	case was && is:
-		return cache.Modified, e.Object, "", nil
-	case is:
-		return cache.Added, e.Object, "", nil
-	case was && e.Type == cache.Deleted && e.Object.ResourceVersion() != before.ResourceVersion():
-		return cache.Deleted, e.Object, "", nil
-	case was && e.Type == cache.Deleted: // found missing by a list
-		return cache.Deleted, e.Object, e.Resume, nil
-	case was: // as it was in the selection
-		return cache.Deleted, before, e.Object.ResourceVersion(), nil
+	case err != nil || o == nil || typ != cache.Deleted:
+	case e.Type != cache.Deleted: // as it was in the selection
+		version = e.Object.ResourceVersion()
+	case e.Old == nil || e.Old.ResourceVersion() == o.ResourceVersion(): // found missing by a list
+		version = e.Resume
 	}
-	return "", nil, "", nil
+	return typ, o, version, err
 }
 
 // due is when something must be said even if nothing happens.

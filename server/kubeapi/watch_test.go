@@ -3,8 +3,10 @@ package kubeapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -209,6 +211,20 @@ func TestWatchStops(t *testing.T) {
 	s.want("ERROR 410 Expired", "end")
 }
 
+// TestWatchOfStopped: a watch that finds its store closed has not begun, so that
+// its client is told when to come back.
+func TestWatchOfStopped(t *testing.T) {
+	w := newWorld(t)
+	w.pods.store.Close()
+	for _, query := range []string{"", "&resourceVersion=100", "&resourceVersion=0", "&resourceVersion=200&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"} {
+		rec := httptest.NewRecorder()
+		err := w.Serve(rec, httptest.NewRequest(http.MethodGet, "/api/v1/pods?watch=1"+query, nil))
+		if !errors.Is(err, cache.ErrStopped) || rec.Body.Len() > 0 || len(rec.Header()["Content-Type"]) > 0 {
+			t.Errorf("watch=1%s of a closed store = %v, header %v, body %q", query, err, rec.Header(), rec.Body)
+		}
+	}
+}
+
 // TestWatchersShareFrames: however many watch, an event is unpacked once, and
 // all get all events in order.
 func TestWatchersShareFrames(t *testing.T) {
@@ -260,5 +276,14 @@ func TestWithVersion(t *testing.T) {
 		if got, err := withVersion([]byte(raw), "7"); err == nil {
 			t.Errorf("withVersion(%s) = %s, want an error", raw, got)
 		}
+	}
+}
+
+// TestWatchForm: a watch takes the first form that it can be streamed in.
+func TestWatchForm(t *testing.T) {
+	w := newWorld(t)
+	s := w.watch("/api/v1/pods?watch=1", "Accept", "application/yaml;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json")
+	if e := s.next(); e.Object.Kind != "Pod" {
+		t.Errorf("an event is of a %s, want a Pod", e.Object.Kind)
 	}
 }

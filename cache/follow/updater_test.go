@@ -1,0 +1,145 @@
+package follow
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// entered is a Sink that notes which version of each object was read last.
+type entered map[cache.Resource]map[cache.Key]*cache.Object
+
+func (e entered) Learn([]Delta) bool { return true }
+func (e entered) Reset()             { clear(e) }
+
+func (e entered) Stamp(r cache.Resource, key cache.Key) (uint64, bool) {
+	o, ok := e[r][key]
+	if !ok {
+		return 0, false
+	}
+	return Stamp(o), true
+}
+
+func (e entered) Keys(r cache.Resource) []cache.Key { return slices.Collect(maps.Keys(e[r])) }
+
+func (e entered) Read(_ cache.Resource, o *cache.Object) *cache.Object { return o }
+
+func (e entered) Enter(r cache.Resource, read []*cache.Object, gone []cache.Key) {
+	if e[r] == nil {
+		e[r] = map[cache.Key]*cache.Object{}
+	}
+	for _, key := range gone {
+		delete(e[r], key)
+	}
+	for _, o := range read {
+		e[r][o.Key()] = o
+	}
+}
+
+func (e entered) text() string {
+	var all []string
+	for r, objects := range e {
+		for _, o := range objects {
+			all = append(all, r.GVR.Resource+"/"+o.Name()+"@"+o.ResourceVersion())
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// locker calls lock; nothing has to be unlocked.
+type locker func()
+
+func (l locker) Lock()   { l() }
+func (l locker) Unlock() {}
+
+// failing is a context that has ended, of which one learns by its error alone.
+type failing struct{ context.Context }
+
+func (failing) Err() error { return context.Canceled }
+
+// TestUpdateIsHeld: no other update begins before what this one entered is kept
+// from being changed.
+func TestUpdateIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := newResource(t, "pods")
+		defer pods.store.Close()
+		sink := entered{}
+		u := NewUpdater(func() []Resource { return []Resource{pods} }, sink)
+		defer u.Close()
+		done := make(chan string, 2)
+		another := locker(func() { done <- "the other one" })
+		held := locker(func() {
+			go func() {
+				if err := u.Update(t.Context(), another); err != nil {
+					t.Error(err)
+				}
+			}()
+			synctest.Wait()
+			done <- "this one"
+		})
+		if err := u.Update(t.Context(), held); err != nil {
+			t.Fatal(err)
+		}
+		if first := <-done; first != "this one" {
+			t.Errorf("first held: %s", first)
+		}
+		<-done
+	})
+}
+
+// TestNoVersion: an object without a resourceVersion is read again whenever it
+// changed.
+func TestNoVersion(t *testing.T) {
+	r := newResource(t, "metrics")
+	sink := entered{}
+	u := NewUpdater(func() []Resource { return []Resource{r} }, sink)
+	defer u.Close()
+	for _, usage := range []string{"1", "2"} {
+		o, err := r.store.Decode([]byte(`{"metadata":{"name":"a","uid":"u"},"usage":`+usage+`}`), "v1", "X")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.store.Apply("", cache.Modified, o)
+		if err := u.Update(t.Context(), locker(func() {})); err != nil {
+			t.Fatal(err)
+		}
+		if sink[r.spec.Resource][cache.Key{Name: "a"}] != o {
+			t.Errorf("usage %s: it was not read", usage)
+		}
+	}
+}
+
+// TestGoneInFailure: what goes away while an update fails is taken out by the
+// next.
+func TestGoneInFailure(t *testing.T) {
+	pods, maps := newResource(t, "pods"), newResource(t, "configmaps")
+	pods.apply(t, cache.Added, "a", 10)
+	maps.apply(t, cache.Added, "b", 10)
+	resources := []Resource{pods, maps}
+	sink := entered{}
+	u := NewUpdater(func() []Resource { return resources }, sink)
+	defer u.Close()
+	held := 0
+	update := func(ctx context.Context) error { return u.Update(ctx, locker(func() { held++ })) }
+	if err := update(t.Context()); err != nil || sink.text() != "configmaps/b@10 pods/a@10" {
+		t.Fatalf("%s (%v)", sink.text(), err)
+	}
+	pods.renew(t)
+	pods.apply(t, cache.Added, "a", 11)
+	resources = []Resource{pods}
+	if err := update(failing{t.Context()}); err == nil {
+		t.Fatal("no error of a context that ended")
+	}
+	if held != 1 {
+		t.Error("locked after an error")
+	}
+	if err := update(t.Context()); err != nil || sink.text() != "pods/a@11" {
+		t.Errorf("%s (%v), want pods/a@11", sink.text(), err)
+	}
+}

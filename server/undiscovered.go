@@ -1,0 +1,51 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// unknownResources is what the resources are called that a cluster has not told
+// yet, where an answer names what it lacks.
+const unknownResources = "*"
+
+// undiscovered is why a cluster may have resources that are not known, nil if it
+// has none. Ask before looking for resources: a cluster that tells them meanwhile
+// would make what was not found look absent.
+func (s *Server) undiscovered(cluster string) error {
+	for _, c := range s.Caches.Clusters() {
+		if c.Name == cluster {
+			return c.NotDiscovered()
+		}
+	}
+	return fmt.Errorf("%w: no cluster is known yet", cache.ErrNotSynced)
+}
+
+// checkKnown refuses a question about all resources of a cluster while none is
+// known. Where some are, missing names the others among what is not answered.
+func (s *Server) checkKnown(cluster string) (missing []unansweredItem, err error) {
+	if err = s.undiscovered(cluster); err == nil {
+		return nil, nil
+	}
+	if len(s.relations.resources(cluster)) == 0 {
+		return nil, err
+	}
+	return []unansweredItem{{unknownResources, cache.Syncing, err.Error()}}, nil
+}
+
+// undiscoveredKinds are the resources that patterns may mean and that are not
+// known yet, one for all of a cluster. Without globs each is one by itself.
+func (s *Server) undiscoveredKinds(clusters []string, patterns string) (states []kindState) {
+	if !strings.ContainsAny(patterns, globs) {
+		return nil
+	}
+	for _, c := range s.Caches.Clusters() {
+		if err := c.NotDiscovered(); err != nil && slices.Contains(clusters, c.Name) {
+			states = append(states, kindState{Cluster: c.Name, Resource: unknownResources, State: cache.Syncing, Reason: err.Error()})
+		}
+	}
+	return states
+}
