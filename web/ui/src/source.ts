@@ -54,7 +54,7 @@ function manySource(resources: Resource[], patterns: string, cluster: string): S
     since: (list) =>
       (list.metadata.resources ?? []).flatMap((a) => {
         const r = names.get(keyOf({ cluster: a.cluster, name: a.resource }));
-        return r && a.answered ? [`${streamName(r)}=${a.resourceVersion}`] : [];
+        return r && a.answered && a.resourceVersion ? [`${streamName(r)}=${a.resourceVersion}`] : [];
       }).join(","),
   };
 }

@@ -32,6 +32,9 @@ export default {
     await follow("Not as it should be", "Deployments with replicas missing");
     await follow("Being deleted", "ConfigMaps");
     await follow("By kind", "Services");
+    // The largest come first; all others are a click away.
+    const more = card(page, "By namespace").getByRole("link", { name: "more namespaces" });
+    if (await more.count()) await more.click();
     await follow("By namespace", "shop");
     await follow("Events by reason", "ScalingReplicaSet");
     await card(page, "Not seen").getByRole("link", { name: /secrets.*not allowed/ }).waitFor();

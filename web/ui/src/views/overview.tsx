@@ -216,7 +216,7 @@ interface End {
 
 interface DanglingList {
   metadata: { truncated?: boolean };
-  items: { from: End; to?: End; edge: string; selector?: string }[];
+  items: { from: End; to?: End; edge: string; selector?: string; namespaceSelector?: string }[];
 }
 
 const dangling = signal<DanglingList | null>(null);
@@ -266,7 +266,7 @@ function Dangling() {
                 {items.slice(0, 20).map((i) => (
                   <li>
                     <a href={href("object", { resource: i.from.resource, namespace: i.from.namespace ?? "", name: i.from.name, tab: "relations" })}>{i.from.namespace ? i.from.namespace + "/" : ""}{i.from.name}</a>
-                    <span class="soft"> {i.to ? `→ ${i.to.name}` : i.selector}</span>
+                    <span class="soft"> {i.to ? `→ ${i.to.name}` : [i.selector, i.namespaceSelector && `in namespaces ${i.namespaceSelector}`].filter(Boolean).join(" ")}</span>
                   </li>
                 ))}
                 {items.length > 20 && <li class="soft">and {count(items.length - 20)} more</li>}
@@ -305,7 +305,7 @@ function Namespaces() {
     }
     return [...out].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
   }).value;
-  const top = sum.slice(0, 16);
+  const top = params.value.get("namespaces") === "all" ? sum : sum.slice(0, 16);
   const most = top[0]?.[1] ?? 1;
   return (
     <section class="card">
@@ -314,7 +314,7 @@ function Namespaces() {
         {top.map(([ns, n]) => <li key={ns}><Bar to={href("objects", { resource: "*", namespace: ns })} label={ns} n={n} share={n / most} /></li>)}
         {top.length === 0 && <li class="bar-row off"><span class="label">counting…</span></li>}
       </ul>
-      <p class="soft">{sum.length > top.length ? `and ${sum.length - top.length} more namespaces` : plural(sum.length, "namespace")}</p>
+      <p class="soft">{sum.length > top.length ? <a href={href("overview", { namespaces: "all" })}>and {sum.length - top.length} more namespaces</a> : plural(sum.length, "namespace")}</p>
     </section>
   );
 }
