@@ -53,7 +53,7 @@ func (f *follower) read(r io.Reader) error {
 	lines.Buffer(make([]byte, 64<<10), 16<<20)
 	for lines.Scan() {
 		at := time.Now()
-		n, ok := sequenceOf(lines.Bytes())
+		n, ok := changeOf(lines.Bytes())
 		if !ok {
 			continue
 		}
@@ -70,10 +70,11 @@ func (f *follower) read(r io.Reader) error {
 	return lines.Err()
 }
 
-// sequenceOf finds the number of the change that an event shows. The name of the
-// annotation is in managedFields too, but not with a string as its value.
-func sequenceOf(line []byte) (int, bool) {
-	text, ok := stringAfter(line, `"`+sequence+`":"`)
+// changeOf finds the number of the change that an event shows. Where an
+// annotation has a manager its name is in managedFields too, but not with a string
+// as its value.
+func changeOf(line []byte) (int, bool) {
+	text, ok := stringAfter(line, `"`+changeNumber+`":"`)
 	if !ok {
 		return 0, false
 	}

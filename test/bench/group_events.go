@@ -20,61 +20,44 @@ const eventRate = 500
 // on informerd's watch and in its answers. A second bare watch shows how much of
 // that is the machine.
 func (b *bench) events(ctx context.Context) (rows []Row, err error) {
-	i, err := b.startInformerd(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	defer i.kill()
-	if _, err := i.waitLive(ctx, b.data.Pods); err != nil {
-		return nil, err
-	}
-	w, err := startPeer(ctx, "writer", b.cluster.info.Kubeconfig)
+	i, c, err := b.startChanging(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		w.kill()
-		if rerr := removeEventPods(context.WithoutCancel(ctx), b.cluster); err == nil {
-			err = rerr
-		}
+		i.kill()
+		err = errors.Join(err, c.close(ctx))
 	}()
-	if _, err := i.waitLive(ctx, b.data.Pods+w.first.Objects); err != nil {
-		return nil, err
-	}
 	var all delays
 	for round := range b.rounds {
 		logf("events, round %d of %d", round+1, b.rounds)
 		if err := b.cluster.settle(ctx); err != nil {
 			return nil, err
 		}
-		d, err := b.eventRound(ctx, i, w)
+		d, err := b.eventRound(ctx, i, c)
 		if errors.Is(err, errWatchEnded) {
 			logf("once more: %v", err)
-			d, err = b.eventRound(ctx, i, w)
+			d, err = b.eventRound(ctx, i, c)
 		}
 		if err != nil {
 			return nil, err
 		}
 		all.add(d)
 	}
-	if err := w.stop(); err != nil {
+	if err := c.stop(); err != nil {
 		return nil, err
 	}
 	return all.rows(), i.stop()
 }
 
 // eventRound changes pods for a while and looks at them in all ways at once.
-func (b *bench) eventRound(ctx context.Context, i *informerd, w *peerProcess) (delays, error) {
+func (b *bench) eventRound(ctx context.Context, i *informerd, c *churn) (delays, error) {
 	pods, err := b.cluster.client.CoreV1().Pods(eventNamespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return delays{}, err
 	}
-	status, err := i.status(ctx)
-	if err != nil {
-		return delays{}, err
-	}
 	server := fmt.Sprintf("%s/api/v1/namespaces/%s/pods?watch=true&resourceVersion=%s", b.cluster.info.Server, eventNamespace, url.QueryEscape(pods.ResourceVersion))
-	ours := fmt.Sprintf("%s/v1/resources/pods/objects?watch=true&namespace=%s&resourceVersion=%s", i.url, eventNamespace, url.QueryEscape(status.ResourceVersion))
+	ours := fmt.Sprintf("%s/v1/resources/pods/objects?watch=true&namespace=%s&resourceVersion=%s", i.url, eventNamespace, url.QueryEscape(pods.ResourceVersion))
 
 	v := &visits{informerd: i}
 	streaming := *i.http
@@ -95,12 +78,12 @@ func (b *bench) eventRound(ctx context.Context, i *informerd, w *peerProcess) (d
 	}
 	defer watch.stop()
 
-	written, err := w.order("write", fmt.Sprint(eventRate), b.duration.String())
+	made, err := c.change(eventRate, b.duration)
 	if err != nil {
 		return delays{}, err
 	}
 	for name, f := range map[string]*follower{"a bare watch": bare, "a second bare watch": second, "informerd's watch": watch} {
-		if err := f.await(ctx, written.Requests); err != nil {
+		if err := f.await(ctx, made.Changes); err != nil {
 			return delays{}, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -110,7 +93,7 @@ func (b *bench) eventRound(ctx context.Context, i *informerd, w *peerProcess) (d
 	}
 	return delays{
 		watch: behind(watch, bare), second: behind(second, bare), query: seen,
-		rate: []float64{float64(written.Requests) / written.Seconds},
+		rate: []float64{float64(made.Changes) / made.Seconds},
 	}, nil
 }
 
@@ -215,7 +198,7 @@ func (d *delays) rows() []Row {
 	at := fmt.Sprintf(" at %.0f events/s", rate)
 	void := ""
 	if rate < 0.95*eventRate {
-		void = fmt.Sprintf("the API server took %.0f of %d changes a second", rate, eventRate)
+		void = fmt.Sprintf("%.0f of %d changes a second were made", rate, eventRate)
 	}
 	const second = "a second bare watch"
 	rows := []Row{

@@ -117,7 +117,8 @@ func (b *bench) warmStart(ctx context.Context, file string, a app) (w warmStart,
 	if err := i.stop(); err != nil {
 		return w, err
 	}
-	return w, b.countLists(mark, &w)
+	err = b.countLists(mark, &w)
+	return w, err
 }
 
 // countLists counts the lists that informerd made since mark.

@@ -24,27 +24,14 @@ const (
 // clients: informerd and the API server, one after the other, with the same
 // clients, through the same API.
 func (b *bench) watchers(ctx context.Context) (rows []Row, err error) {
-	i, err := b.startInformerd(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	defer i.kill()
-	if _, err := i.waitLive(ctx, b.data.Pods); err != nil {
-		return nil, err
-	}
-	w, err := startPeer(ctx, "writer", b.cluster.info.Kubeconfig)
+	i, c, err := b.startChanging(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		w.kill()
-		if rerr := removeEventPods(context.WithoutCancel(ctx), b.cluster); err == nil {
-			err = rerr
-		}
+		i.kill()
+		err = errors.Join(err, c.close(ctx))
 	}()
-	if _, err := i.waitLive(ctx, b.data.Pods+w.first.Objects); err != nil {
-		return nil, err
-	}
 	subjects := []*watched{
 		{name: "API server", url: b.cluster.info.Server, client: b.cluster.http, pid: b.cluster.serverPID()},
 		{name: "informerd", url: i.url, client: i.http, pid: i.pid()},
@@ -52,12 +39,12 @@ func (b *bench) watchers(ctx context.Context) (rows []Row, err error) {
 	for round := range b.rounds {
 		for _, s := range subjects {
 			logf("watchers of %s, round %d of %d", s.name, round+1, b.rounds)
-			if err := s.round(ctx, b, w); err != nil {
+			if err := s.round(ctx, b, c); err != nil {
 				return nil, fmt.Errorf("%s: %w", s.name, err)
 			}
 		}
 	}
-	if err := w.stop(); err != nil {
+	if err := c.stop(); err != nil {
 		return nil, err
 	}
 	return watcherRows(subjects[1], subjects[0]), i.stop()
@@ -85,7 +72,7 @@ type watched struct {
 
 // round changes pods, first with one watcher and then with all of them: what a
 // change costs the server anyway is not the watchers'.
-func (s *watched) round(ctx context.Context, b *bench, w *peerProcess) error {
+func (s *watched) round(ctx context.Context, b *bench, c *churn) error {
 	if s.pid == 0 {
 		return errors.New("its process is unknown")
 	}
@@ -94,7 +81,7 @@ func (s *watched) round(ctx context.Context, b *bench, w *peerProcess) error {
 		if err := b.cluster.settle(ctx); err != nil {
 			return err
 		}
-		cpu, changes, seconds, err := s.show(ctx, b, w, watchers)
+		cpu, changes, seconds, err := s.show(ctx, b, c, watchers)
 		if err != nil {
 			return err
 		}
@@ -109,7 +96,7 @@ func (s *watched) round(ctx context.Context, b *bench, w *peerProcess) error {
 
 // show makes changes for the duration of a measurement and waits, burst by
 // burst, until all watchers have them.
-func (s *watched) show(ctx context.Context, b *bench, w *peerProcess, watchers int) (cpu float64, changes int, seconds float64, err error) {
+func (s *watched) show(ctx context.Context, b *bench, c *churn, watchers int) (cpu float64, changes int, seconds float64, err error) {
 	all, err := s.open(ctx, b, watchers)
 	defer func() {
 		for _, f := range all {
@@ -125,11 +112,11 @@ func (s *watched) show(ctx context.Context, b *bench, w *peerProcess, watchers i
 	}
 	start := time.Now()
 	for time.Since(start) < b.duration {
-		r, err := w.order("write", fmt.Sprint(watcherRate), watcherBurst.String())
+		r, err := c.change(watcherRate, watcherBurst)
 		if err != nil {
 			return 0, 0, 0, err
 		}
-		changes += r.Requests
+		changes += r.Changes
 		for _, f := range all {
 			if err := f.await(ctx, changes); err != nil {
 				return 0, 0, 0, err

@@ -89,7 +89,8 @@ type podsStatus struct {
 
 func (i *informerd) status(ctx context.Context) (podsStatus, error) {
 	var s podsStatus
-	return s, i.get(ctx, "/v1/resources/pods", &s)
+	err := i.get(ctx, "/v1/resources/pods", &s)
+	return s, err
 }
 
 func (i *informerd) get(ctx context.Context, path string, into any) error {

@@ -24,20 +24,20 @@ func TestAuditLine(t *testing.T) {
 	}
 }
 
-func TestSequenceOf(t *testing.T) {
+func TestChangeOf(t *testing.T) {
 	for line, want := range map[string]int{
-		`{"type":"MODIFIED","object":{"metadata":{"annotations":{"bench.informerd.io/sequence":"17"},"managedFields":[{"fieldsV1":{"f:bench.informerd.io/sequence":{}}}]}}}`: 17,
-		`{"metadata":{"managedFields":[{"fieldsV1":{"f:bench.informerd.io/sequence":{}}}]}}`:                                                                                 -1,
-		`{"metadata":{"annotations":{"bench.informerd.io/sequence":"x"}}}`:                                                                                                   -1,
+		`{"type":"MODIFIED","object":{"metadata":{"annotations":{"devcluster.informerd.io/change":"17"},"managedFields":[{"fieldsV1":{"f:devcluster.informerd.io/change":{}}}]}}}`: 17,
+		`{"metadata":{"managedFields":[{"fieldsV1":{"f:devcluster.informerd.io/change":{}}}]}}`:                                                                                    -1,
+		`{"metadata":{"annotations":{"devcluster.informerd.io/change":"x"}}}`:                                                                                                      -1,
 		`event: MODIFIED`: -1,
 		``:                -1,
 	} {
-		n, ok := sequenceOf([]byte(line))
+		n, ok := changeOf([]byte(line))
 		if !ok {
 			n = -1
 		}
 		if n != want {
-			t.Errorf("sequenceOf(%s) = %d, want %d", line, n, want)
+			t.Errorf("changeOf(%s) = %d, want %d", line, n, want)
 		}
 	}
 }

@@ -23,7 +23,6 @@ import (
 //	heap                      how much heap it holds
 //	query DURATION APP,...    how often it answers which pods an app has
 //	ask QUESTION              one of questions; only of the peer "list"
-//	write RATE DURATION       changes pods; only of the peer "writer"
 //	relist cut                lets no watch through; only of the peer "relist"
 //	relist compared|full      lets its watch expire, and says how long the relist took
 const peerCommand = "peer"
@@ -39,7 +38,6 @@ var peers = map[string]func(context.Context, *rest.Config) (*synced, error){
 	"cache":              syncCache,
 	"cache-all":          syncCacheAll,
 	"relist":             syncRelist,
-	"writer":             startWriter,
 }
 
 // synced is a peer that has what it came for.
@@ -51,8 +49,6 @@ type synced struct {
 	answer func(dst []byte, app string) ([]byte, int, error)
 	// ask answers a question about all pods; nil if the peer cannot.
 	ask func(context.Context, question) (answer, error)
-	// write changes pods, rate times a second; nil if the peer does not write.
-	write func(ctx context.Context, rate int, duration time.Duration) (int, error)
 	// relist obeys the order of that name; nil if the peer knows none.
 	relist func(ctx context.Context, how string) error
 	// held is kept until the end, so that it is on the heap when that is measured.
@@ -65,6 +61,7 @@ type reply struct {
 	Bytes    int64   `json:"bytes,omitempty"`
 	Heap     float64 `json:"heap,omitempty"`
 	Requests int     `json:"requests,omitempty"`
+	Changes  int     `json:"changes,omitempty"` // of devcluster churn
 	Seconds  float64 `json:"seconds,omitempty"`
 	Answer   answer  `json:"answer,omitempty"`
 	Error    string  `json:"error,omitempty"`
@@ -124,8 +121,6 @@ func (s *synced) obey(ctx context.Context, order []string, before float64) (repl
 		return s.obeyQuery(ctx, order[1], order[2])
 	case len(order) == 2 && order[0] == "ask" && s.ask != nil:
 		return s.obeyAsk(ctx, order[1])
-	case len(order) == 3 && order[0] == "write" && s.write != nil:
-		return s.obeyWrite(ctx, order[1], order[2])
 	case len(order) == 2 && order[0] == "relist" && s.relist != nil:
 		start := time.Now()
 		err := s.relist(ctx, order[1])
@@ -155,20 +150,6 @@ func (s *synced) obeyAsk(ctx context.Context, name string) (reply, error) {
 	start := time.Now()
 	a, err := s.ask(ctx, q)
 	return reply{Seconds: time.Since(start).Seconds(), Answer: a}, err
-}
-
-func (s *synced) obeyWrite(ctx context.Context, rate, duration string) (reply, error) {
-	var perSecond int
-	if _, err := fmt.Sscan(rate, &perSecond); err != nil {
-		return reply{}, err
-	}
-	d, err := time.ParseDuration(duration)
-	if err != nil {
-		return reply{}, err
-	}
-	start := time.Now()
-	n, err := s.write(ctx, perSecond, d)
-	return reply{Requests: n, Seconds: time.Since(start).Seconds()}, err
 }
 
 // heapInUse is what is reachable. It takes two collections to empty a sync.Pool.

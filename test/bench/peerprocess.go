@@ -29,7 +29,11 @@ func startPeer(ctx context.Context, name, kubeconfig string) (*peerProcess, erro
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(program, peerCommand, name, kubeconfig)
+	return startPeerProcess(ctx, "peer "+name, exec.Command(program, peerCommand, name, kubeconfig))
+}
+
+// startPeerProcess starts a program that takes orders as a peer does.
+func startPeerProcess(ctx context.Context, name string, cmd *exec.Cmd) (*peerProcess, error) {
 	orders, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -41,7 +45,7 @@ func startPeer(ctx context.Context, name, kubeconfig string) (*peerProcess, erro
 	cmd.Stdout = w
 	p := &peerProcess{orders: orders, replies: bufio.NewScanner(r), out: r}
 	p.replies.Buffer(nil, 16<<20) // an answer is one line
-	p.process, err = startProcess(ctx, "peer "+name, cmd)
+	p.process, err = startProcess(ctx, name, cmd)
 	w.Close()
 	if err != nil {
 		r.Close()

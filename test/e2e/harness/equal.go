@@ -239,7 +239,8 @@ type Index struct {
 // Indexes are those of a resource.
 func (i *Informerd) Indexes(name string) ([]Index, error) {
 	var list struct{ Items []Index }
-	return list.Items, i.Read("/v1/resources/"+name+"/indexes", &list)
+	err := i.Read("/v1/resources/"+name+"/indexes", &list)
+	return list.Items, err
 }
 
 // IndexValues are the values of an index with how many objects each has.

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/tls"
@@ -40,6 +41,8 @@ type Options struct {
 	TLS bool
 	// Address is what it listens on; empty: a free port of loopback.
 	Address string
+	// Plain is the program without the race detector, for what counts work.
+	Plain bool
 	// MayRace turns the failure on a data race off.
 	MayRace bool
 }
@@ -70,7 +73,7 @@ func StartInformerd(tb testing.TB, opts Options) *Informerd {
 		client: &http.Client{Timeout: 90 * time.Second, Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16}},
 	}
 	var err error
-	if i.program, err = informerdProgram(); err != nil {
+	if i.program, err = informerdProgram(opts.Plain); err != nil {
 		tb.Fatal(err)
 	}
 	if i.opts.Address == "" {
@@ -87,19 +90,20 @@ func StartInformerd(tb testing.TB, opts Options) *Informerd {
 	return i
 }
 
-// informerdProgram is the program under test: built with the race detector,
-// unless INFORMERD_BIN names another.
-func informerdProgram() (string, error) {
+// informerdProgram is the program under test: built with the race detector
+// unless it is to be plain, or INFORMERD_BIN names another.
+func informerdProgram(plain bool) (string, error) {
 	dir, err := Root()
 	if err != nil {
 		return "", err
 	}
-	path := os.Getenv("INFORMERD_BIN")
-	if path == "" {
-		path = filepath.Join(dir, "bin", "informerd-race")
+	name, target := "informerd-race", "race"
+	if plain {
+		name, target = "informerd", "build"
 	}
+	path := cmp.Or(os.Getenv("INFORMERD_BIN"), filepath.Join(dir, "bin", name))
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("%w: run make race", err)
+		return "", fmt.Errorf("%w: run make %s", err, target)
 	}
 	return path, nil
 }
