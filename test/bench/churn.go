@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 const (
@@ -98,6 +99,30 @@ func (c *cluster) createEventPod(ctx context.Context, model *corev1.Pod, n int) 
 	created.Status = model.Status
 	_, err = client.UpdateStatus(ctx, created, metav1.UpdateOptions{FieldManager: "kubelet"})
 	return err
+}
+
+// eventsFrom is the resourceVersion of the pod that changed last: what is watched
+// from there shows the next change first. The version of the list would be the
+// whole cluster's, which a watch of pods may not get to know for a minute.
+func (c *cluster) eventsFrom(ctx context.Context) (string, error) {
+	pods, err := c.client.CoreV1().Pods(eventNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	newest := ""
+	for _, pod := range pods.Items {
+		if newest == "" {
+			newest = pod.ResourceVersion
+		}
+		order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, newest)
+		if err != nil {
+			return "", err
+		}
+		if order > 0 {
+			newest = pod.ResourceVersion
+		}
+	}
+	return newest, nil
 }
 
 // removeEventPods deletes the pods of a churn, also of one that was interrupted.

@@ -9,8 +9,6 @@ import (
 	"net/url"
 	"sync"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // eventRate is how many changes are made a second.
@@ -52,12 +50,12 @@ func (b *bench) events(ctx context.Context) (rows []Row, err error) {
 
 // eventRound changes pods for a while and looks at them in all ways at once.
 func (b *bench) eventRound(ctx context.Context, i *informerd, c *churn) (delays, error) {
-	pods, err := b.cluster.client.CoreV1().Pods(eventNamespace).List(ctx, metav1.ListOptions{Limit: 1})
+	version, err := b.cluster.eventsFrom(ctx)
 	if err != nil {
 		return delays{}, err
 	}
-	server := fmt.Sprintf("%s/api/v1/namespaces/%s/pods?watch=true&resourceVersion=%s", b.cluster.info.Server, eventNamespace, url.QueryEscape(pods.ResourceVersion))
-	ours := fmt.Sprintf("%s/v1/resources/pods/objects?watch=true&namespace=%s&resourceVersion=%s", i.url, eventNamespace, url.QueryEscape(pods.ResourceVersion))
+	server := fmt.Sprintf("%s/api/v1/namespaces/%s/pods?watch=true&resourceVersion=%s", b.cluster.info.Server, eventNamespace, url.QueryEscape(version))
+	ours := fmt.Sprintf("%s/v1/resources/pods/objects?watch=true&namespace=%s&resourceVersion=%s", i.url, eventNamespace, url.QueryEscape(version))
 
 	v := &visits{informerd: i}
 	streaming := *i.http

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const (
@@ -130,13 +128,13 @@ func (s *watched) show(ctx context.Context, b *bench, c *churn, watchers int) (c
 
 // open starts watches from the present version on.
 func (s *watched) open(ctx context.Context, b *bench, watchers int) ([]*follower, error) {
-	pods, err := b.cluster.client.CoreV1().Pods(eventNamespace).List(ctx, metav1.ListOptions{Limit: 1})
+	version, err := b.cluster.eventsFrom(ctx)
 	if err != nil {
 		return nil, err
 	}
 	streaming := *s.client
 	streaming.Timeout = 0
-	address := fmt.Sprintf("%s/api/v1/namespaces/%s/pods?watch=true&resourceVersion=%s", s.url, eventNamespace, url.QueryEscape(pods.ResourceVersion))
+	address := fmt.Sprintf("%s/api/v1/namespaces/%s/pods?watch=true&resourceVersion=%s", s.url, eventNamespace, url.QueryEscape(version))
 	var all []*follower
 	for range watchers {
 		f, err := follow(ctx, &streaming, address, nil)
