@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerd/informerd/server/reply"
 )
 
 const (
@@ -25,7 +27,7 @@ func negotiate(w http.ResponseWriter, r *http.Request, mediaType string) error {
 	if mediaType == typeJSON && accepts(r, typeEvents) {
 		hint = "; for an event stream add watch=true"
 	}
-	return statusError(newStatus(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+	return statusError(reply.Failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		fmt.Sprintf("the answer is %s, which the Accept header excludes%s", mediaType, hint)))
 }
 

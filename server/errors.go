@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/reply"
 )
 
 // handler answers a request or says why it cannot. Once it has written to w it
@@ -96,49 +97,39 @@ func statusOf(err error) metav1.Status {
 		return badParameter(invalid)
 	}
 	if cost, ok := errors.AsType[*cache.CostError](err); ok {
-		return withCause(newStatus(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, cost.Error()),
+		return withCause(reply.Failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, cost.Error()),
 			"TooExpensive", cost.Parameter)
 	}
 	switch {
 	case errors.Is(err, cache.ErrNotWatched):
-		return withCause(newStatus(http.StatusNotFound, metav1.StatusReasonNotFound,
+		return withCause(reply.Failure(http.StatusNotFound, metav1.StatusReasonNotFound,
 			err.Error()), "NotWatched", "")
 	case errors.Is(err, cache.ErrUnknownResource), errors.Is(err, cache.ErrNotFound):
-		return newStatus(http.StatusNotFound, metav1.StatusReasonNotFound, err.Error())
+		return reply.Failure(http.StatusNotFound, metav1.StatusReasonNotFound, err.Error())
 	case errors.Is(err, cache.ErrExpired):
-		return newStatus(http.StatusGone, metav1.StatusReasonExpired, err.Error()+": start again without it")
+		return reply.Failure(http.StatusGone, metav1.StatusReasonExpired, err.Error()+": start again without it")
 	case errors.Is(err, cache.ErrTooNew):
-		return retryAfter(withCause(newStatus(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, err.Error()),
+		return retryAfter(withCause(reply.Failure(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, err.Error()),
 			metav1.CauseTypeResourceVersionTooLarge, "Too large resource version"), 1)
 	case errors.Is(err, cache.ErrNotSynced), errors.Is(err, cache.ErrStopped):
-		return retryAfter(newStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, err.Error()), 1)
+		return retryAfter(reply.Failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, err.Error()), 1)
 	case errors.Is(err, context.Canceled): // the client's own cancellation never gets here
-		return retryAfter(newStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "informerd is stopping"), 1)
+		return retryAfter(reply.Failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "informerd is stopping"), 1)
 	case errors.Is(err, context.DeadlineExceeded):
-		return newStatus(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "the answer took too long: ask for less, or for pages with limit=")
+		return reply.Failure(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "the answer took too long: ask for less, or for pages with limit=")
 	}
-	return newStatus(http.StatusInternalServerError, metav1.StatusReasonInternalError,
+	return reply.Failure(http.StatusInternalServerError, metav1.StatusReasonInternalError,
 		"informerd failed to answer; its log says why")
 }
 
 func badParameter(e *cache.InvalidError) metav1.Status {
-	return withCause(newStatus(http.StatusBadRequest, metav1.StatusReasonBadRequest, e.Error()),
+	return withCause(reply.Failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, e.Error()),
 		metav1.CauseTypeFieldValueInvalid, e.Parameter)
 }
 
 // invalid is a mistake in one parameter.
 func invalid(parameter, format string, args ...any) error {
 	return &cache.InvalidError{Parameter: parameter, Message: fmt.Sprintf(format, args...)}
-}
-
-func newStatus(code int, reason metav1.StatusReason, message string) metav1.Status {
-	return metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-		Status:   metav1.StatusFailure,
-		Code:     int32(code),
-		Reason:   reason,
-		Message:  message,
-	}
 }
 
 func withCause(s metav1.Status, cause metav1.CauseType, field string) metav1.Status {
@@ -160,12 +151,12 @@ func retryAfter(s metav1.Status, seconds int32) metav1.Status {
 func statusError(s metav1.Status) error { return &apierrors.StatusError{ErrStatus: s} }
 
 func notFound(format string, args ...any) error {
-	return statusError(newStatus(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf(format, args...)))
+	return statusError(reply.Failure(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf(format, args...)))
 }
 
 func writeStatus(w http.ResponseWriter, status metav1.Status) {
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	body, err := marshal(status, false)
+	body, err := reply.JSON(status, false)
 	if err != nil {
 		panic(err) // strings and numbers only
 	}
@@ -187,6 +178,6 @@ func noRoute(w http.ResponseWriter, r *http.Request) error {
 
 func readOnly(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Allow", "GET, HEAD")
-	return statusError(newStatus(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+	return statusError(reply.Failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
 		fmt.Sprintf("%s is not allowed: informerd is a read replica and answers GET and HEAD", r.Method)))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/graph"
+	"github.com/informerd/informerd/server/reply"
 )
 
 const (
@@ -241,7 +242,7 @@ func parseNamespaces(p params) ([]string, error) {
 
 // writeTagged answers with one value and a tag of what it says.
 func writeTagged(w http.ResponseWriter, r *http.Request, value any, pretty bool) error {
-	body, err := marshal(value, pretty)
+	body, err := reply.JSON(value, pretty)
 	if err != nil {
 		return err
 	}

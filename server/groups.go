@@ -8,6 +8,7 @@ import (
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/rawjson"
 	"github.com/informerd/informerd/cache/summary"
+	"github.com/informerd/informerd/server/reply"
 )
 
 // maxFacetValues is how many values of a facet are shown.
@@ -140,7 +141,7 @@ func appendMember(dst []byte, i int, name string, value any) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	text, err := marshal(value, false)
+	text, err := reply.JSON(value, false)
 	return append(append(append(dst, key...), ':'), text...), err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/reply"
 )
 
 // livez says that the process answers. Nothing about clusters: restarting
@@ -116,7 +117,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	body, mediaType := answer.text(verbose), typeText+"; charset=utf-8"
 	w.Header().Add("Vary", "Accept")
 	if !accepts(r, typeText) && accepts(r, typeJSON) {
-		encoded, err := marshal(answer, false)
+		encoded, err := reply.JSON(answer, false)
 		if err != nil {
 			return err
 		}

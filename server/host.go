@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerd/informerd/server/reply"
 )
 
 // checkHost refuses requests that were not meant for this machine. On loopback
@@ -31,7 +33,7 @@ func (s *Server) checkHost(next http.Handler) http.Handler {
 }
 
 func refused(format string, args ...any) error {
-	return statusError(newStatus(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(format, args...)))
+	return statusError(reply.Failure(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(format, args...)))
 }
 
 // hostName is the host of a Host header, without port, brackets and the root's

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerd/informerd/server/reply"
 )
 
 const (
@@ -79,7 +81,7 @@ func (s *Server) limitConcurrent(next http.Handler) http.Handler {
 }
 
 func tooMany(what string, limit int) error {
-	return statusError(retryAfter(newStatus(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
+	return statusError(retryAfter(reply.Failure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
 		fmt.Sprintf("informerd is serving %d %s already, its limit: try again", limit, what)), 1))
 }
 
@@ -109,7 +111,7 @@ func isWatch(r *http.Request) bool {
 func limitURL(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.RequestURI) > maxURL {
-			writeStatus(w, newStatus(http.StatusRequestURITooLong, metav1.StatusReason("RequestURITooLong"),
+			writeStatus(w, reply.Failure(http.StatusRequestURITooLong, metav1.StatusReason("RequestURITooLong"),
 				fmt.Sprintf("the URL has %d bytes; at most %d are accepted", len(r.RequestURI), maxURL)))
 			return
 		}
@@ -131,7 +133,7 @@ func refuseBody(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		writeStatus(w, newStatus(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
+		writeStatus(w, reply.Failure(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
 			"a GET takes no body here: put what you ask into the URL"))
 	})
 }

@@ -1,9 +1,7 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"io"
 	"net/http"
 	"strconv"
@@ -120,24 +118,11 @@ func (c clientWriter) Write(p []byte) (int, error) {
 
 // writeJSON answers with one value.
 func writeJSON(w http.ResponseWriter, r *http.Request, value any, pretty bool) error {
-	body, err := marshal(value, pretty)
+	body, err := reply.JSON(value, pretty)
 	if err != nil {
 		return err
 	}
 	return writeBody(w, r, append(body, '\n'))
-}
-
-// marshal leaves &, < and > as they are, unlike json.Marshal: messages name
-// URLs, and no answer is taken for HTML.
-func marshal(value any, pretty bool) ([]byte, error) {
-	var body bytes.Buffer
-	enc := json.NewEncoder(&body)
-	enc.SetEscapeHTML(false)
-	if pretty {
-		enc.SetIndent("", "  ")
-	}
-	err := enc.Encode(value)
-	return bytes.TrimSuffix(body.Bytes(), []byte("\n")), err
 }
 
 func writeBody(w http.ResponseWriter, r *http.Request, body []byte) error {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/reply"
 )
 
 // retryGivenUp is the Retry-After, in seconds, of a resource in a state that
@@ -88,6 +89,6 @@ func noData(seconds int32, message, reason string) error {
 	if reason != "" {
 		message += ": " + reason
 	}
-	unavailable := newStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, message)
+	unavailable := reply.Failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, message)
 	return statusError(retryAfter(unavailable, seconds))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/summary"
+	"github.com/informerd/informerd/server/reply"
 )
 
 // kindState says of one resource of a question whether it was answered, and how
@@ -200,7 +201,7 @@ func (a *kindsAnswer) of(o *cache.Object) Resource { return a.kinds[a.from[o]] }
 // insertCluster makes the object that begins at a position of dst say which
 // cluster it is from.
 func insertCluster(dst []byte, at int, cluster string) []byte {
-	name, err := marshal(cluster, false)
+	name, err := reply.JSON(cluster, false)
 	if err != nil {
 		panic(err) // a string
 	}
@@ -278,7 +279,7 @@ func noneReadable(states []kindState) error {
 	for _, s := range states[:min(len(states), maxNamed)] {
 		reasons = append(reasons, fmt.Sprintf("%s is %s: %s", name(s), s.State, s.Reason))
 	}
-	return statusError(retryAfter(newStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+	return statusError(retryAfter(reply.Failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
 		"none of the resources can be answered: "+strings.Join(reasons, "; ")), 1))
 }
 

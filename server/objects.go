@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/reply"
 )
 
 func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) error {
@@ -163,7 +164,7 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
 	revision := res.store.Revision() // before the object: its tag may be too old, not too young
 	object, ok := res.store.Get(key)
 	if !ok && !res.store.Covers(key.Namespace) {
-		return statusError(withCause(newStatus(http.StatusNotFound, metav1.StatusReasonNotFound,
+		return statusError(withCause(reply.Failure(http.StatusNotFound, metav1.StatusReasonNotFound,
 			fmt.Sprintf("%s %q is not here and may exist: the configuration selects only some of them", res.status.Spec.Name(), key)), "NotWatched", ""))
 	}
 	if !ok {

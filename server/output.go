@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/informerd/informerd/cache/rawjson"
+	"github.com/informerd/informerd/server/reply"
 )
 
 // output names the form of a list.
@@ -87,7 +88,7 @@ func (s *scratch) read(l *listing, i int) (json []byte, err error) {
 type jsonWriter struct{}
 
 func (jsonWriter) head(dst []byte, l *listing) ([]byte, error) {
-	head, err := marshal(l, false)
+	head, err := reply.JSON(l, false)
 	return append(append(dst, bytes.TrimSuffix(head, []byte("}"))...), `,"items":[`...), err
 }
 
@@ -104,7 +105,7 @@ func (jsonWriter) foot(dst []byte, _ *listing) []byte { return append(dst, "]}\n
 type prettyWriter struct{ scratch }
 
 func (*prettyWriter) head(dst []byte, l *listing) ([]byte, error) {
-	head, err := marshal(l, true)
+	head, err := reply.JSON(l, true)
 	return append(append(dst, bytes.TrimSuffix(head, []byte("\n}"))...), ",\n  \"items\": ["...), err
 }
 

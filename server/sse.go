@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/reply"
 )
 
 // eventBuffer is what a stream collects before it writes: there may be many
@@ -147,7 +148,7 @@ func (e *eventWriter) voided(status metav1.Status) error {
 }
 
 func (e *eventWriter) message(id string, m message) {
-	data, err := marshal(m, false)
+	data, err := reply.JSON(m, false)
 	if err != nil {
 		panic(err) // strings and numbers only
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/server/kubeapi"
+	"github.com/informerd/informerd/server/reply"
 )
 
 // tableColumns are those that the API server prints of one resource.
@@ -53,7 +54,7 @@ func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, 
 			return dst, err
 		}
 		spec := of(objects[i]).Spec()
-		row, err := marshal(tableRow{t.cluster(spec), spec.Name(), t.cells[objects[i]], object}, false)
+		row, err := reply.JSON(tableRow{t.cluster(spec), spec.Name(), t.cells[objects[i]], object}, false)
 		return append(dst, row...), err
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/reply"
 )
 
 // discovery says which resources are served, in the two forms there are: one
@@ -142,7 +143,7 @@ func writeAggregated(w http.ResponseWriter, r *http.Request, m media, groups []a
 // writeTagged answers with a document and its tag, or with 304 to a client that
 // holds it.
 func writeTagged(w http.ResponseWriter, r *http.Request, m media, contentType string, document any) error {
-	body, err := marshal(document)
+	body, err := reply.JSON(document, false)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/rawjson"
+	"github.com/informerd/informerd/server/reply"
 )
 
 // metadataPath finds the metadata of an object.
@@ -76,7 +77,7 @@ func writeBody(w http.ResponseWriter, m media, body []byte) error {
 
 // writeValue answers with a value.
 func writeValue(w http.ResponseWriter, m media, value any) error {
-	body, err := marshal(value)
+	body, err := reply.JSON(value, false)
 	if err != nil {
 		return err
 	}
@@ -96,13 +97,4 @@ func (m media) render(body []byte) ([]byte, error) {
 		body = out.Bytes()
 	}
 	return append(bytes.TrimSuffix(body, []byte("\n")), '\n'), nil
-}
-
-// marshal leaves &, < and > as they are, unlike json.Marshal, as objects do.
-func marshal(value any) ([]byte, error) {
-	var body bytes.Buffer
-	enc := json.NewEncoder(&body)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(value)
-	return bytes.TrimSuffix(body.Bytes(), []byte("\n")), err
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/reply"
 )
 
 // CutError ends an answer that has begun: the connection must be cut, so that
@@ -31,15 +32,8 @@ func cut(err error) error {
 	return &CutError{Cause: err, Client: true}
 }
 
-func newStatus(code int, reason metav1.StatusReason, message string) metav1.Status {
-	return metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
-	}
-}
-
 func statusError(code int, reason metav1.StatusReason, format string, args ...any) error {
-	return &apierrors.StatusError{ErrStatus: newStatus(code, reason, fmt.Sprintf(format, args...))}
+	return &apierrors.StatusError{ErrStatus: reply.Failure(code, reason, fmt.Sprintf(format, args...))}
 }
 
 // statusOf is what a client is told of err inside a stream.
@@ -50,7 +44,7 @@ func statusOf(err error) metav1.Status {
 		s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 		return s
 	}
-	return newStatus(http.StatusInternalServerError, metav1.StatusReasonInternalError, "informerd failed to go on; its log says why")
+	return reply.Failure(http.StatusInternalServerError, metav1.StatusReasonInternalError, "informerd failed to go on; its log says why")
 }
 
 func errNoPath(path string) error {
@@ -77,7 +71,7 @@ func errSubresource(q *request) error {
 }
 
 func errNotWatched(q *request, why string) error {
-	status := newStatus(http.StatusNotFound, metav1.StatusReasonNotFound,
+	status := reply.Failure(http.StatusNotFound, metav1.StatusReasonNotFound,
 		fmt.Sprintf("informerd does not watch %s: %s", q.gvr().GroupResource(), why))
 	status.Details = &metav1.StatusDetails{Group: q.group, Kind: q.resource, Name: q.name,
 		Causes: []metav1.StatusCause{{Type: "NotWatched", Message: why}}}
@@ -88,7 +82,7 @@ func errNotWatched(q *request, why string) error {
 // clients that would mean that the object is gone.
 func errNotHeld(q *request) error {
 	why := "its configuration selects only some of them, and this is not among those"
-	status := newStatus(http.StatusForbidden, metav1.StatusReasonForbidden,
+	status := reply.Failure(http.StatusForbidden, metav1.StatusReasonForbidden,
 		fmt.Sprintf("%s %q may exist, but informerd does not watch it: %s", q.gvr().GroupResource(), q.name, why))
 	status.Details = &metav1.StatusDetails{Group: q.group, Kind: q.resource, Name: q.name,
 		Causes: []metav1.StatusCause{{Type: "NotWatched", Message: why}}}
@@ -122,7 +116,7 @@ func errNoData(s cache.Status, state cache.State, message, reason string) error 
 	if reason != "" {
 		message += ": " + reason
 	}
-	status := newStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, message)
+	status := reply.Failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, message)
 	status.Details = &metav1.StatusDetails{Group: s.Spec.GVR.Group, Kind: s.Spec.GVR.Resource, RetryAfterSeconds: again}
 	return &apierrors.StatusError{ErrStatus: status}
 }

@@ -199,7 +199,7 @@ func listHead(t *target, m media, meta listMeta) ([]byte, error) {
 	if m.as == asPartialList {
 		head.Kind, head.APIVersion = asPartialList, "meta.k8s.io/v1"
 	}
-	body, err := marshal(head)
+	body, err := reply.JSON(head, false)
 	return bytes.TrimSuffix(body, []byte("]}")), err
 }
 

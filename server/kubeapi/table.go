@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/reply"
 )
 
 // printer makes tables of one resource for one request. The objects are those
@@ -127,7 +128,7 @@ func (p *printer) table(ctx context.Context, objs []*cache.Object, meta listMeta
 	if headless {
 		head.Columns = nil
 	}
-	body, err := marshal(head)
+	body, err := reply.JSON(head, false)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +145,7 @@ func (p *printer) table(ctx context.Context, objs []*cache.Object, meta listMeta
 }
 
 func (p *printer) appendRow(dst []byte, l line, o *cache.Object) ([]byte, error) {
-	cells, err := marshal(l.cells)
+	cells, err := reply.JSON(l.cells, false)
 	if err != nil {
 		return dst, err
 	}

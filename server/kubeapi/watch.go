@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/reply"
 )
 
 const (
@@ -323,7 +324,7 @@ func (s *stream) writeBookmark(version string, initial bool) {
 	if initial {
 		object.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	}
-	body, err := marshal(object)
+	body, err := reply.JSON(object, false)
 	if err != nil {
 		panic(err) // strings only
 	}
@@ -332,7 +333,7 @@ func (s *stream) writeBookmark(version string, initial bool) {
 
 // fail ends the stream with an ERROR event.
 func (s *stream) fail(err error) error {
-	body, merr := marshal(statusOf(err))
+	body, merr := reply.JSON(statusOf(err), false)
 	if merr != nil {
 		return merr
 	}

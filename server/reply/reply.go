@@ -1,5 +1,6 @@
-// Package reply writes answers that may be long, in few and large writes. It
-// knows nothing of what they say.
+// Package reply is how both of the server's APIs answer: a Status and JSON have
+// one shape, and an answer that may be long leaves in few and large writes. It
+// knows nothing of what is asked.
 package reply
 
 import (
