@@ -166,6 +166,10 @@ func BenchmarkFilterStatus(b *testing.B) {
 	benchFilter(b, `object.status.qosClass == "Burstable" && object.spec.dnsPolicy != ""`)
 }
 
+func BenchmarkFilterQuantities(b *testing.B) {
+	benchFilter(b, `object.spec.containers.map(c, quantity(c.?resources.?limits.?memory.orValue("0")).asApproximateFloat()).sum() > quantity("0.7Gi").asApproximateFloat()`)
+}
+
 func BenchmarkFilterIndexed(b *testing.B) {
 	benchFilter(b, `object.spec.nodeName == "node-007" && object.status.qosClass == "Burstable"`)
 }

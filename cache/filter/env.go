@@ -23,6 +23,7 @@ var language = sync.OnceValues(func() (*cel.Env, error) {
 			cel.Variable("object", cel.DynType),
 			cel.Variable("now", cel.TimestampType),
 			cel.Macros(cel.GlobalMacro("age", 1, expandAge)),
+			quantityFunction(),
 		},
 	})
 	if err != nil {
