@@ -65,7 +65,7 @@ func (b *bench) relistOnce(ctx context.Context, p *peerProcess, how string, chan
 	if err := b.touch(ctx, change); err != nil {
 		return c, err
 	}
-	if err := b.cluster.settle(ctx); err != nil {
+	if err := b.cluster.collect(ctx); err != nil {
 		return c, err
 	}
 	before, err := b.relistUsed(p)
