@@ -31,7 +31,7 @@ LISTEN  ?= 127.0.0.1:8080
 devcluster_key := $(shell find cmd/devcluster -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-16)
 devcluster_bin := .cache/devcluster-$(devcluster_key)
 
-.PHONY: build run test bench check unit e2e devcluster race web web-deps e2e-deps web-test web-e2e chromium clean help
+.PHONY: build run test bench check unit unit-race unit-once unit-devcluster e2e devcluster race web web-deps e2e-deps web-test web-e2e chromium clean help
 
 build: ## bin/informerd
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/informerd ./cmd/informerd
@@ -51,7 +51,12 @@ $(devcluster_bin):
 run: build
 	@LISTEN='$(LISTEN)' MAKE='$(MAKE)' test/run.sh
 
-test: check unit web-test devcluster race e2e web-e2e
+# What needs no cluster runs two at a time: much of it is one core's work, or a
+# download. What starts clusters, and times what they do, runs alone.
+test: check
+	@$(MAKE) --no-print-directory -j2 --output-sync=target unit web-test devcluster race build e2e-deps chromium
+	@$(MAKE) --no-print-directory e2e
+	@$(MAKE) --no-print-directory web-e2e
 	@echo 'all tests passed'
 
 check:
@@ -61,9 +66,15 @@ check:
 	go mod tidy -diff
 	cd cmd/devcluster && CGO_ENABLED=0 go vet -trimpath ./internal/... && go mod tidy -diff
 
-unit:
+unit: unit-race unit-once unit-devcluster
+
+unit-race:
 	go test -race $$(go list ./... | grep -v '/test/e2e')
+
+unit-once: ## allocations, and every benchmark once
 	go test -run '^TestAllocations' -bench . -benchtime 1x ./cache/... ./discovery/... ./persist/... ./server/...
+
+unit-devcluster:
 	cd cmd/devcluster && go test -race ./internal/...
 
 e2e: build devcluster race e2e-deps
