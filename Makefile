@@ -54,7 +54,7 @@ run: build
 # What needs no cluster runs two at a time: much of it is one core's work, or a
 # download. What starts clusters, and times what they do, runs alone.
 test: check
-	@$(MAKE) --no-print-directory -j2 --output-sync=target unit web-test devcluster race build e2e-deps chromium
+	@$(MAKE) --no-print-directory -j2 --output-sync=target devcluster unit web-test race build e2e-deps chromium
 	@$(MAKE) --no-print-directory e2e
 	@$(MAKE) --no-print-directory web-e2e
 	@echo 'all tests passed'
@@ -74,8 +74,8 @@ unit-race:
 unit-once: ## allocations, and every benchmark once
 	go test -run '^TestAllocations' -bench . -benchtime 1x ./cache/... ./discovery/... ./persist/... ./server/...
 
-unit-devcluster:
-	cd cmd/devcluster && go test -race ./internal/...
+unit-devcluster: devcluster
+	cd cmd/devcluster && DEVCLUSTER='$(abspath $(devcluster_bin))' go test -race ./internal/...
 
 e2e: build devcluster race e2e-deps
 	go test -count=1 -timeout 20m ./test/e2e/...
