@@ -21,8 +21,9 @@ import (
 
 const (
 	// versionWait is how long a request waits for its resourceVersion: long
-	// enough for a bookmark.
-	versionWait = 5 * time.Second
+	// enough for some bookmarks. The first may be of a version five seconds old,
+	// as etcd tells the API server no more often how far it is.
+	versionWait = 10 * time.Second
 	// horizonAfter is when a copy that has not reached a version is suspected to
 	// be behind only because nothing happens to its objects.
 	horizonAfter = 300 * time.Millisecond
