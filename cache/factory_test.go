@@ -8,14 +8,26 @@ import (
 	"testing"
 )
 
+// running runs f until the test ends, and returns the context it runs under.
+func running(t *testing.T, f *Factory) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- f.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ran; err != nil {
+			t.Errorf("Run() = %v", err)
+		}
+	})
+	return ctx
+}
+
 // Whoever looks while resources are applied sees none of them or all.
 func TestApplyAtOnce(t *testing.T) {
 	const resources = 300
 	f := NewFactory(Options{})
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- f.Run(ctx) }()
-	defer func() { cancel(); <-ran }()
+	running(t, f)
 
 	seen := make(chan map[int]bool, 1)
 	applied := make(chan struct{})
@@ -31,13 +43,7 @@ func TestApplyAtOnce(t *testing.T) {
 			}
 		}
 	}()
-	var specs []Spec
-	for n := range resources {
-		spec := podSpec()
-		spec.GVR.Resource = fmt.Sprintf("kind%d", n)
-		specs = append(specs, spec)
-	}
-	if err := f.Apply(podResource.Cluster, specs); err != nil {
+	if err := f.Apply(podResource.Cluster, kinds(resources)); err != nil {
 		t.Fatal(err)
 	}
 	close(applied)
@@ -103,10 +109,7 @@ func TestApplyKeepsResourcesKnown(t *testing.T) {
 	}
 	db := &watched{newMemory(), func() {}}
 	f = NewFactory(Options{Snapshots: db})
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- f.Run(ctx) }()
-	defer func() { cancel(); <-ran }()
+	running(t, f)
 	if err := f.Apply(podResource.Cluster, specs); err != nil {
 		t.Fatal(err)
 	}
@@ -152,10 +155,7 @@ func TestStoreStopsWhenReplaced(t *testing.T) {
 	specs := kinds(2)
 	db := &watched{newMemory(), func() {}}
 	f := NewFactory(Options{Snapshots: db})
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- f.Run(ctx) }()
-	defer func() { cancel(); <-ran }()
+	ctx := running(t, f)
 	if err := f.Apply(podResource.Cluster, specs); err != nil {
 		t.Fatal(err)
 	}
@@ -207,10 +207,7 @@ func TestStoreStopsWhenReplaced(t *testing.T) {
 // there. What a snapshot knows of it is not all.
 func TestUnknownBeforeDiscovery(t *testing.T) {
 	f := NewFactory(Options{})
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- f.Run(ctx) }()
-	defer func() { cancel(); <-ran }()
+	running(t, f)
 	check := func(when string, discovered bool, first, second error) {
 		t.Helper()
 		if now := f.Clusters(); len(now) != 1 || now[0].Discovered != discovered || errors.Is(now[0].NotDiscovered(), ErrNotSynced) == discovered {

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -123,8 +122,8 @@ func startRig(t *testing.T, api *fakeAPI, options Options, specs ...Spec) *rig {
 	if options.SaveInterval == 0 {
 		options.SaveInterval = 20 * time.Millisecond
 	}
-	if os.Getenv("DBG") != "" {
-		options.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	if options.Log == nil {
+		options.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	options.verifyGrace = 200 * time.Millisecond
 	options.retry = retry{first: time.Millisecond, last: 50 * time.Millisecond}
@@ -532,10 +531,7 @@ func TestForbiddenFallsBackToNamespaces(t *testing.T) {
 	if err := f.Connect("c", config); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- f.Run(ctx) }()
-	defer func() { cancel(); <-done }()
+	running(t, f)
 	i, err := f.Informer(spec.Resource)
 	if err != nil {
 		t.Fatal(err)
