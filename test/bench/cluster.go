@@ -164,9 +164,9 @@ func (c *cluster) settle(ctx context.Context) error {
 	return nil
 }
 
-// collect has the API server collect its garbage now, where its CPU is about to be
-// measured: a collection costs it more than most requests do, and whether one falls
-// into a measurement is chance.
+// collect has the API server collect its garbage now, where its CPU or a delay is
+// about to be measured: a collection takes both cores for a second, more than most
+// requests do, and whether one falls into a measurement is chance.
 func (c *cluster) collect(ctx context.Context) error {
 	if err := c.settle(ctx); err != nil {
 		return err
