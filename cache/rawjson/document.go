@@ -70,6 +70,7 @@ type Document struct {
 	last       []int  // for careful runs, see markLast
 	careful    bool
 	unsure     bool // some annotation may be no string
+	valid      bool // see Program
 	unique     bool // see Program
 	missing    int  // paths still without a value, when unique
 }
@@ -111,7 +112,7 @@ func (p *Program) Run(src []byte, doc *Document) error {
 
 // run walks the whole document and returns the index after the object.
 func (d *Document) run(p *Program) int {
-	d.unique = p.unique && !d.careful
+	d.valid, d.unique = p.valid, p.unique && !d.careful
 	d.missing = p.single
 	i, end := skipSpace(d.src, 0), 0
 	if i >= len(d.src) || d.src[i] != '{' {

@@ -2,8 +2,8 @@ package rawjson
 
 import "sync"
 
-// Extractor evaluates paths on an object, for matching. It is immutable and
-// safe for concurrent use.
+// Extractor evaluates paths on an object that is known to be valid JSON, as all
+// that Program.Run has accepted is. It is immutable and safe for concurrent use.
 type Extractor struct {
 	program *Program
 }
@@ -30,13 +30,12 @@ func CompileExtractor(paths []Path) (*Extractor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Extractor{&Program{root: n, single: single}}, nil
+	return &Extractor{&Program{root: n, single: single, valid: true}}, nil
 }
 
-// Unique returns an Extractor that takes for granted that src is valid and that
-// no object in it has a key twice. It stops reading once every path has its
-// value, if none has [*]. Kubernetes API servers write such JSON; an aggregated
-// API server need not.
+// Unique returns an Extractor that takes for granted that no object in src has a
+// key twice. It stops reading once every path has its value, if none has [*].
+// Kubernetes API servers write such JSON; an aggregated API server need not.
 func (e *Extractor) Unique() *Extractor {
 	p := *e.program
 	p.unique = true
@@ -44,7 +43,8 @@ func (e *Extractor) Unique() *Extractor {
 }
 
 // Each calls yield for every value at the paths, in the order of the document,
-// until yield returns false. A Value is valid during the call only.
+// until yield returns false. A Value is valid during the call only. Of a src that
+// is not valid JSON the values are any, or there is an error.
 func (e *Extractor) Each(src []byte, yield func(Value) bool) error {
 	d := documents.Get().(*Document)
 	defer d.release()

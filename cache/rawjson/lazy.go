@@ -99,7 +99,7 @@ func KeyText(key []byte, plain bool) string { return textOf(key, plain) }
 // advance puts i at the next key or element.
 func (p *Parts) advance() bool {
 	if p.begun {
-		if p.i = skipValue(p.src, p.i, 0); p.i < 0 {
+		if p.i = skipValid(p.src, p.i); p.i < 0 {
 			return false
 		}
 		p.i = skipSpace(p.src, p.i)
@@ -110,4 +110,18 @@ func (p *Parts) advance() bool {
 	p.begun = true
 	p.i = skipSpace(p.src, p.i+1)
 	return p.i < len(p.src) && p.src[p.i] != '}' && p.src[p.i] != ']'
+}
+
+// skipValid is skipValue in a document that is known to be valid: it only looks
+// for the end.
+func skipValid(src []byte, i int) int {
+	if src[i] != '{' && src[i] != '[' {
+		return skipValue(src, i, 0)
+	}
+	var b boundary
+	n, done := b.feed(src[i:])
+	if !done {
+		return fail(badSyntax, len(src))
+	}
+	return i + n
 }

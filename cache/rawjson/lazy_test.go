@@ -3,6 +3,7 @@ package rawjson
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -49,6 +50,17 @@ var lazyDocuments = []string{
 func TestLazyReadsWhatJSONDoes(t *testing.T) {
 	for _, doc := range append(lazyDocuments, string(testPod())) {
 		checkLazy(t, []byte(doc))
+	}
+}
+
+// What is passed over may hold anything that looks like its end, at any place in
+// the blocks it is read in.
+func TestLazyPassesOver(t *testing.T) {
+	for n := range 200 {
+		pad := strings.Repeat("p", n)
+		for _, inner := range []string{`]}`, `\\`, `\"}`, `{[`, `\\\"]`, `\u007d\"}`, ``} {
+			checkLazy(t, []byte(`{"a":{"b":["`+pad+inner+`",{"}":[]}],"`+inner+`":{}},"c":[["]`+inner+`"],[]],"d":"`+pad+`"}`))
+		}
 	}
 }
 

@@ -28,6 +28,7 @@ type Program struct {
 	root     *node
 	identity bool // take identity, labels and owners too
 	single   int  // how many paths there are, if each yields one value at most
+	valid    bool // the source is: what no path leads to is only passed over
 	unique   bool // no key occurs twice: stop once all values are found
 }
 

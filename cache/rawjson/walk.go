@@ -15,12 +15,20 @@ func (d *Document) value(n *node, i, depth int) int {
 		}
 		return d.found(n, String, d.text(d.src[i+1:end-1], plain), end)
 	default:
-		end := skipValue(d.src, i, depth)
+		end := d.skip(i, depth)
 		if end < 0 || n.redact {
 			return d.blank(n, i, end)
 		}
 		return d.found(n, literalKind(c), d.src[i:end], end)
 	}
+}
+
+// skip passes the value at i, of which nothing is wanted.
+func (d *Document) skip(i, depth int) int {
+	if d.valid && i < len(d.src) {
+		return skipValid(d.src, i)
+	}
+	return skipValue(d.src, i, depth)
 }
 
 func literalKind(c byte) Kind {
@@ -129,7 +137,7 @@ func (d *Document) container(n *node, i, depth int) int {
 	case kind == Array && (n.wantsElements() || n.redact):
 		end = d.array(n, i, depth+1)
 	default:
-		end = skipValue(d.src, i, depth)
+		end = d.skip(i, depth)
 	}
 	if end < 0 {
 		return end
@@ -241,7 +249,7 @@ func (d *Document) member(m *members, i, depth int) int {
 	m.cut = false
 	value, edits := i, len(d.edits)
 	if f < 0 {
-		i = skipValue(d.src, i, depth)
+		i = d.skip(i, depth)
 	} else {
 		i = d.wanted(m, f, key, i, depth)
 	}
@@ -269,14 +277,14 @@ func (d *Document) wanted(m *members, f, key, i, depth int) int {
 	child := m.n.fields[f].node
 	if m.careful && d.last[m.base+f] != key {
 		m.cut = true // an earlier occurrence, as good as absent
-		return skipValue(d.src, i, depth)
+		return d.skip(i, depth)
 	}
 	if m.again(f) {
 		return fail(duplicate, key)
 	}
 	m.cut = child.drop
 	if child.drop && !child.roles {
-		return skipValue(d.src, i, depth)
+		return d.skip(i, depth)
 	}
 	end := d.value(child, i, depth)
 	switch child.role {
@@ -313,7 +321,7 @@ func (d *Document) markLast(n *node, i, depth int) int {
 		if i = skipColon(d.src, i); i < 0 {
 			return i
 		}
-		if i = skipValue(d.src, i, depth); i < 0 {
+		if i = d.skip(i, depth); i < 0 {
 			return i
 		}
 		i = skipSpace(d.src, i)
@@ -355,7 +363,7 @@ func (d *Document) array(n *node, i, depth int) int {
 		if e := n.element(k); e != nil {
 			i = d.value(e, i, depth)
 		} else {
-			i = skipValue(d.src, i, depth)
+			i = d.skip(i, depth)
 		}
 		if i < 0 {
 			return i
