@@ -10,43 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/follow/followtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-type resource struct {
-	spec  cache.Spec
-	state cache.State
-	store *cache.Store
+func newResource(t *testing.T, name string) *followtest.Resource {
+	return followtest.NewResource(t, cache.Spec{Resource: cache.Resource{GVR: schema.GroupVersionResource{Version: "v1", Resource: name}}})
 }
 
-func (r *resource) Spec() cache.Spec     { return r.spec }
-func (r *resource) Store() *cache.Store  { return r.store }
-func (r *resource) Status() cache.Status { return cache.Status{Spec: r.spec, State: r.state} }
-
-func newResource(t *testing.T, name string) *resource {
-	r := &resource{state: cache.Live}
-	r.spec.GVR = schema.GroupVersionResource{Version: "v1", Resource: name}
-	r.renew(t)
-	return r
-}
-
-// renew gives r another, empty store.
-func (r *resource) renew(t *testing.T) {
-	store, err := cache.NewStore(r.spec, cache.StoreOptions{})
+func apply(t *testing.T, r *followtest.Resource, typ cache.EventType, name string, version int) {
+	t.Helper()
+	o, err := r.Store().Decode(fmt.Appendf(nil, `{"metadata":{"name":%q,"uid":%q,"resourceVersion":"%d"}}`, name, name, version), "v1", "X")
 	if err != nil {
 		t.Fatal(err)
 	}
-	store.Replace("", nil, "1")
-	r.store = store
-}
-
-func (r *resource) apply(t *testing.T, typ cache.EventType, name string, version int) {
-	o, err := r.store.Decode(fmt.Appendf(nil, `{"metadata":{"name":%q,"uid":%q,"resourceVersion":"%d"}}`, name, name, version), "v1", "X")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.store.Apply("", typ, o)
+	r.Store().Apply("", typ, o)
 }
 
 // read reads and tells what came: "= a b" for a whole, "+a -b" for changes, "!"
@@ -93,33 +72,33 @@ func TestFollow(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, got, want)
 		}
 	}
-	r.apply(t, cache.Added, "a", 10)
+	apply(t, r, cache.Added, "a", 10)
 	check("first", "= +a@10", r)
 	check("no change", "", r)
-	r.apply(t, cache.Added, "b", 11)
-	r.apply(t, cache.Modified, "a", 12)
-	r.apply(t, cache.Modified, "a", 13)
-	r.apply(t, cache.Added, "c", 14)
-	r.apply(t, cache.Deleted, "b", 15)
+	apply(t, r, cache.Added, "b", 11)
+	apply(t, r, cache.Modified, "a", 12)
+	apply(t, r, cache.Modified, "a", 13)
+	apply(t, r, cache.Added, "c", 14)
+	apply(t, r, cache.Deleted, "b", 15)
 	check("changes, of each object the last", "+a@13 +c@14 -b", r)
-	r.store.Bookmark("", "20")
+	r.Store().Bookmark("", "20")
 	check("a bookmark", "", r)
 
-	r.state = cache.Syncing
+	r.State = cache.Syncing
 	check("not readable", "!", r)
-	r.state = cache.Stale
+	r.State = cache.Stale
 	check("readable again", "= +a@13 +c@14", r)
 
-	old := r.store
-	r.renew(t)
-	r.apply(t, cache.Added, "z", 5)
+	old := r.Store()
+	r.Renew(t)
+	apply(t, r, cache.Added, "z", 5)
 	check("another store", "= +z@5", r)
 	if n := old.Stats().Subscribers; n != 0 {
 		t.Errorf("%d subscribers of the store left behind", n)
 	}
-	r.store.Close()
+	r.Store().Close()
 	check("closed, nothing new", "", r)
-	r.renew(t)
+	r.Renew(t)
 	check("its successor", "= ", r)
 	check("no such resource", "gone")
 	check("nor was there one before", "")
@@ -131,13 +110,13 @@ func TestFallenBehind(t *testing.T) {
 	var f Follower
 	read(t, &f, r)
 	for i := range 20_000 {
-		r.apply(t, cache.Modified, "a", 10+i)
+		apply(t, r, cache.Modified, "a", 10+i)
 	}
 	if got := read(t, &f, r); got != "= +a@20009" {
 		t.Errorf("after 20,000 changes: %q, want the whole", got)
 	}
 	f.Close()
-	if n := r.store.Stats().Subscribers; n != 0 {
+	if n := r.Store().Stats().Subscribers; n != 0 {
 		t.Errorf("%d subscribers after Close", n)
 	}
 }

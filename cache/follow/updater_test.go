@@ -68,7 +68,7 @@ func (failing) Err() error { return context.Canceled }
 func TestUpdateIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods := newResource(t, "pods")
-		defer pods.store.Close()
+		defer pods.Store().Close()
 		sink := entered{}
 		u := NewUpdater(func() []Resource { return []Resource{pods} }, sink)
 		defer u.Close()
@@ -101,15 +101,15 @@ func TestNoVersion(t *testing.T) {
 	u := NewUpdater(func() []Resource { return []Resource{r} }, sink)
 	defer u.Close()
 	for _, usage := range []string{"1", "2"} {
-		o, err := r.store.Decode([]byte(`{"metadata":{"name":"a","uid":"u"},"usage":`+usage+`}`), "v1", "X")
+		o, err := r.Store().Decode([]byte(`{"metadata":{"name":"a","uid":"u"},"usage":`+usage+`}`), "v1", "X")
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.store.Apply("", cache.Modified, o)
+		r.Store().Apply("", cache.Modified, o)
 		if err := u.Update(t.Context(), locker(func() {})); err != nil {
 			t.Fatal(err)
 		}
-		if sink[r.spec.Resource][cache.Key{Name: "a"}] != o {
+		if sink[r.Spec().Resource][cache.Key{Name: "a"}] != o {
 			t.Errorf("usage %s: it was not read", usage)
 		}
 	}
@@ -119,8 +119,8 @@ func TestNoVersion(t *testing.T) {
 // next.
 func TestGoneInFailure(t *testing.T) {
 	pods, maps := newResource(t, "pods"), newResource(t, "configmaps")
-	pods.apply(t, cache.Added, "a", 10)
-	maps.apply(t, cache.Added, "b", 10)
+	apply(t, pods, cache.Added, "a", 10)
+	apply(t, maps, cache.Added, "b", 10)
 	resources := []Resource{pods, maps}
 	sink := entered{}
 	u := NewUpdater(func() []Resource { return resources }, sink)
@@ -130,8 +130,8 @@ func TestGoneInFailure(t *testing.T) {
 	if err := update(t.Context()); err != nil || sink.text() != "configmaps/b@10 pods/a@10" {
 		t.Fatalf("%s (%v)", sink.text(), err)
 	}
-	pods.renew(t)
-	pods.apply(t, cache.Added, "a", 11)
+	pods.Renew(t)
+	apply(t, pods, cache.Added, "a", 11)
 	resources = []Resource{pods}
 	if err := update(failing{t.Context()}); err == nil {
 		t.Fatal("no error of a context that ended")

@@ -1,15 +1,14 @@
 package graph
 
 import (
-	"encoding/json"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/follow/followtest"
 )
 
 const (
@@ -23,7 +22,7 @@ func fleet(tb testing.TB) *world {
 	tb.Helper()
 	w := newWorld(tb)
 	lists := map[string][]*cache.Object{}
-	add := func(name, id, body string) { lists[name] = append(lists[name], w.decode(name, id, body)) }
+	add := func(name, id, body string) { lists[name] = append(lists[name], w.Decode(name, id, body)) }
 	for n := range 330 {
 		add("nodes", fmt.Sprintf("node-%03d", n), "{}")
 	}
@@ -41,46 +40,17 @@ func fleet(tb testing.TB) *world {
 			add(name, id, "{}")
 		}
 		add("deployments.apps", id, "{}")
-		add("replicasets.apps", id+"-5d9f8b", owned("Deployment", fmt.Sprintf("app-%04d", app), uid("deployments.apps", id)))
+		add("replicasets.apps", id+"-5d9f8b", owned("Deployment", fmt.Sprintf("app-%04d", app), followtest.UID("deployments.apps", id)))
 		add("services", id, fmt.Sprintf(`{"spec":{"selector":{"app":"app-%04d"}}}`, app))
 		add("poddisruptionbudgets.policy", id, fmt.Sprintf(`{"spec":{"selector":{"matchLabels":{"app":"app-%04d"}}}}`, app))
 		for p := range podsEach {
-			add("pods", fmt.Sprintf("%s-5d9f8b-%05d", id, p), benchPod(app, p, uid("replicasets.apps", id+"-5d9f8b")))
+			add("pods", fmt.Sprintf("%s-5d9f8b-%05d", id, p), benchPod(app, p, followtest.UID("replicasets.apps", id+"-5d9f8b")))
 		}
 	}
 	for name, objects := range lists {
-		w.resource(name).store.Replace("", objects, "1000000")
+		w.Resource(name).Store().Replace("", objects, "1000000")
 	}
 	return w
-}
-
-// decode is put without applying.
-func (w *world) decode(name, id, body string) *cache.Object {
-	var o object
-	if err := json.Unmarshal([]byte(body), &o); err != nil {
-		w.tb.Fatal(err)
-	}
-	meta, _ := o["metadata"].(map[string]any)
-	if meta == nil {
-		meta = map[string]any{}
-	}
-	w.version++
-	meta["uid"], meta["resourceVersion"] = uid(name, id), fmt.Sprint(100+w.version)
-	if ns, n, ok := strings.Cut(id, "/"); ok {
-		meta["namespace"], meta["name"] = ns, n
-	} else {
-		meta["name"] = id
-	}
-	o["metadata"] = meta
-	raw, err := json.Marshal(o)
-	if err != nil {
-		w.tb.Fatal(err)
-	}
-	decoded, err := w.resource(name).store.Decode(raw, "v1", "X")
-	if err != nil {
-		w.tb.Fatal(err)
-	}
-	return decoded
 }
 
 func owned(kind, name, uid string) string {
@@ -102,25 +72,16 @@ func benchPod(app, i int, owner string) string {
 		app, app/deploymentsOne, app, i%200, app%256, i%256, app, owner, (app*podsEach+i)%330, app, app, container("main"), container("sidecar"), strings.Repeat("ready since long ago; ", 150))
 }
 
-func heap() uint64 {
-	for range 3 {
-		runtime.GC()
-	}
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
-
 // BenchmarkFirst is the first question, which reads every object.
 func BenchmarkFirst(b *testing.B) {
 	w := fleet(b)
 	for b.Loop() {
 		w.graph.Close()
-		before := heap()
+		before := followtest.Heap()
 		b.StartTimer()
 		w.walk("deployments.apps", "team-07/app-0150", func(q *Query) { q.Depth = 3 })
 		b.StopTimer()
-		b.ReportMetric(float64(heap()-before)/benchPods, "heap-bytes/pod")
+		b.ReportMetric(float64(followtest.Heap()-before)/benchPods, "heap-bytes/pod")
 		b.StartTimer()
 	}
 }
@@ -130,14 +91,14 @@ func BenchmarkFirst(b *testing.B) {
 func BenchmarkWalk(b *testing.B) {
 	w := fleet(b)
 	w.walk("deployments.apps", "team-07/app-0150", func(q *Query) { q.Depth = 3 })
-	pods := w.resource("pods").store
+	pods := w.Resource("pods").Store()
 	var times []time.Duration
 	nodes, i := 0, 0
 	for b.Loop() {
 		app := i * 7919 % (benchPods / podsEach)
 		id := fmt.Sprintf("team-%02d/app-%04d", app/deploymentsOne, app)
 		b.StopTimer()
-		pods.Apply("", cache.Modified, w.decode("pods", id+"-5d9f8b-00003", benchPod(app, 3, uid("replicasets.apps", id+"-5d9f8b"))))
+		pods.Apply("", cache.Modified, w.Decode("pods", id+"-5d9f8b-00003", benchPod(app, 3, followtest.UID("replicasets.apps", id+"-5d9f8b"))))
 		b.StartTimer()
 		start := time.Now()
 		a := w.walk("deployments.apps", id, func(q *Query) { q.Depth = 3 })

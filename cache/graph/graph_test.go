@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/follow/followtest"
 )
 
 // TestReferences: each line is an object and the edges it makes.
@@ -170,7 +171,7 @@ func TestReferences(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.put(tt.resource, tt.id, tt.body)
+			w.Put(tt.resource, tt.id, tt.body)
 			equal(t, "edges", w.walk(tt.resource, tt.id).text(), tt.edges)
 		})
 	}
@@ -179,24 +180,24 @@ func TestReferences(t *testing.T) {
 // shop is a Deployment with two pods, and what is around it.
 func shop(t testing.TB) *world {
 	w := newWorld(t)
-	w.put("deployments.apps", "shop/web", "")
-	w.put("replicasets.apps", "shop/web-1", `{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"`+uid("deployments.apps", "shop/web")+`"}]}}`)
+	w.Put("deployments.apps", "shop/web", "")
+	w.Put("replicasets.apps", "shop/web-1", `{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"`+followtest.UID("deployments.apps", "shop/web")+`"}]}}`)
 	for _, name := range []string{"shop/web-1-a", "shop/web-1-b"} {
-		w.put("pods", name, `{"metadata":{"labels":{"app":"web"},"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-1","uid":"`+uid("replicasets.apps", "shop/web-1")+`"}]},
+		w.Put("pods", name, `{"metadata":{"labels":{"app":"web"},"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-1","uid":"`+followtest.UID("replicasets.apps", "shop/web-1")+`"}]},
 			"spec":{"nodeName":"n1","serviceAccountName":"default","volumes":[{"configMap":{"name":"web"}},{"secret":{"secretName":"gone","optional":true}}]}}`)
 	}
-	w.put("pods", "shop/other", `{"metadata":{"labels":{"app":"other"}},"spec":{"nodeName":"n1","serviceAccountName":"default","volumes":[{"configMap":{"name":"web"}}]}}`)
-	w.put("services", "shop/web", `{"spec":{"selector":{"app":"web"}}}`)
-	w.put("services", "shop/nothing", `{"spec":{"selector":{"app":"wbe"}}}`)
-	w.put("services", "shop/external", `{"spec":{"externalName":"example.com"}}`)
-	w.put("services", "other/web", `{"spec":{"selector":{"app":"web"}}}`)
-	w.put("networkpolicies.networking.k8s.io", "shop/all", `{"spec":{"podSelector":{}}}`)
-	w.put("poddisruptionbudgets.policy", "shop/web", `{"spec":{"selector":{"matchExpressions":[{"key":"app","operator":"In","values":["web"]}]}}}`)
-	w.put("ingresses.networking.k8s.io", "shop/web", `{"spec":{"rules":[{"http":{"paths":[{"backend":{"service":{"name":"web"}}}]}}]}}`)
-	w.put("configmaps", "shop/web", "")
-	w.put("serviceaccounts", "shop/default", "")
-	w.put("nodes", "n1", "")
-	w.put("namespaces", "shop", "")
+	w.Put("pods", "shop/other", `{"metadata":{"labels":{"app":"other"}},"spec":{"nodeName":"n1","serviceAccountName":"default","volumes":[{"configMap":{"name":"web"}}]}}`)
+	w.Put("services", "shop/web", `{"spec":{"selector":{"app":"web"}}}`)
+	w.Put("services", "shop/nothing", `{"spec":{"selector":{"app":"wbe"}}}`)
+	w.Put("services", "shop/external", `{"spec":{"externalName":"example.com"}}`)
+	w.Put("services", "other/web", `{"spec":{"selector":{"app":"web"}}}`)
+	w.Put("networkpolicies.networking.k8s.io", "shop/all", `{"spec":{"podSelector":{}}}`)
+	w.Put("poddisruptionbudgets.policy", "shop/web", `{"spec":{"selector":{"matchExpressions":[{"key":"app","operator":"In","values":["web"]}]}}}`)
+	w.Put("ingresses.networking.k8s.io", "shop/web", `{"spec":{"rules":[{"http":{"paths":[{"backend":{"service":{"name":"web"}}}]}}]}}`)
+	w.Put("configmaps", "shop/web", "")
+	w.Put("serviceaccounts", "shop/default", "")
+	w.Put("nodes", "n1", "")
+	w.Put("namespaces", "shop", "")
 	return w
 }
 
@@ -262,9 +263,9 @@ func TestWalkRestrictions(t *testing.T) {
 // TestCrowd: who has nothing in common but a much used object is not related.
 func TestCrowd(t *testing.T) {
 	w := newWorld(t)
-	w.put("serviceaccounts", "a/s", `{"imagePullSecrets":[{"name":"p"}]}`)
+	w.Put("serviceaccounts", "a/s", `{"imagePullSecrets":[{"name":"p"}]}`)
 	for i := range crowd + 1 {
-		w.put("pods", fmt.Sprintf("a/p%d", i), `{"spec":{"serviceAccountName":"s"}}`)
+		w.Put("pods", fmt.Sprintf("a/p%d", i), `{"spec":{"serviceAccountName":"s"}}`)
 	}
 	two := func(q *Query) { q.Depth = 2 }
 	want := []string{"pods a/p0 -runsAs-> serviceaccounts a/s", "serviceaccounts a/s -pulls-> secrets a/p (missing)"}
@@ -279,7 +280,7 @@ func TestCrowd(t *testing.T) {
 	if a := w.walk("serviceaccounts", "a/s"); len(a.Edges) != crowd+2 {
 		t.Errorf("%d edges around the account, want %d", len(a.Edges), crowd+2)
 	}
-	w.delete("pods", "a/p7")
+	w.Delete("pods", "a/p7")
 	if a := w.walk("pods", "a/p0", two); len(a.Edges) != crowd+1 {
 		t.Errorf("%d edges around one of few, want %d", len(a.Edges), crowd+1)
 	}
@@ -310,11 +311,11 @@ func TestNotFound(t *testing.T) {
 func TestPeers(t *testing.T) {
 	w := newWorld(t)
 	for name, team := range map[string]string{"shop": "shop", "front": "web", "ops": "ops"} {
-		w.put("namespaces", name, `{"metadata":{"labels":{"team":"`+team+`"}}}`)
-		w.put("pods", name+"/web", `{"metadata":{"labels":{"app":"web"}}}`)
-		w.put("pods", name+"/db", `{"metadata":{"labels":{"app":"db"}}}`)
+		w.Put("namespaces", name, `{"metadata":{"labels":{"team":"`+team+`"}}}`)
+		w.Put("pods", name+"/web", `{"metadata":{"labels":{"app":"web"}}}`)
+		w.Put("pods", name+"/db", `{"metadata":{"labels":{"app":"db"}}}`)
 	}
-	w.put("networkpolicies.networking.k8s.io", "shop/db", `{"spec":{"podSelector":{"matchLabels":{"app":"db"}},
+	w.Put("networkpolicies.networking.k8s.io", "shop/db", `{"spec":{"podSelector":{"matchLabels":{"app":"db"}},
 		"ingress":[{"from":[{"podSelector":{"matchLabels":{"app":"web"}}},{"namespaceSelector":{"matchLabels":{"team":"ops"}}}]},
 			{"from":[{"namespaceSelector":{"matchExpressions":[{"key":"team","operator":"In","values":["web"]}]},"podSelector":{"matchLabels":{"app":"web"}}}]}],
 		"egress":[{"to":[{"ipBlock":{"cidr":"10.0.0.0/8"}},{"podSelector":{"matchLabels":{"app":"gone"}}},{"namespaceSelector":{"matchLabels":{"team":"nobody"}}},
@@ -347,14 +348,14 @@ func TestPeers(t *testing.T) {
 	}
 	equal(t, "what selects nothing", dangling(), []string{"allowsTo app=gone in ", "allowsTo  in team=nobody", "allowsTo app=gone in "})
 
-	w.put("namespaces", "front", `{"metadata":{"labels":{"team":"nobody"}}}`)
+	w.Put("namespaces", "front", `{"metadata":{"labels":{"team":"nobody"}}}`)
 	equal(t, "a pod of a namespace that is let in no more", around("pods", "front/web"), nil)
-	w.put("pods", "ops/late", `{"metadata":{"labels":{"app":"gone"}}}`)
+	w.Put("pods", "ops/late", `{"metadata":{"labels":{"app":"gone"}}}`)
 	equal(t, "what selects nothing now", dangling(), []string{"allowsTo app=gone in ", "allowsFrom app=web in team in (web)"})
-	w.delete("networkpolicies.networking.k8s.io", "shop/db")
+	w.Delete("networkpolicies.networking.k8s.io", "shop/db")
 	equal(t, "without the policy", around("pods", "shop/web"), nil)
-	w.resource("namespaces").state = cache.Forbidden
-	w.put("networkpolicies.networking.k8s.io", "shop/db", `{"spec":{"podSelector":{},"ingress":[{"from":[{"namespaceSelector":{"matchLabels":{"team":"x"}}}]}]}}`)
+	w.Resource("namespaces").State = cache.Forbidden
+	w.Put("networkpolicies.networking.k8s.io", "shop/db", `{"spec":{"podSelector":{},"ingress":[{"from":[{"namespaceSelector":{"matchLabels":{"team":"x"}}}]}]}}`)
 	equal(t, "while namespaces cannot be read", dangling(), nil)
 }
 
@@ -362,11 +363,11 @@ func TestPeers(t *testing.T) {
 // through to all of them.
 func TestPeersOfMany(t *testing.T) {
 	w := newWorld(t)
-	w.put("namespaces", "kube-system", `{"metadata":{"labels":{"name":"kube-system"}}}`)
-	w.put("nodes", "n", "")
-	w.put("pods", "kube-system/dns", `{"metadata":{"labels":{"app":"dns"}},"spec":{"nodeName":"n"}}`)
+	w.Put("namespaces", "kube-system", `{"metadata":{"labels":{"name":"kube-system"}}}`)
+	w.Put("nodes", "n", "")
+	w.Put("pods", "kube-system/dns", `{"metadata":{"labels":{"app":"dns"}},"spec":{"nodeName":"n"}}`)
 	for i := range crowd + 1 {
-		w.put("networkpolicies.networking.k8s.io", fmt.Sprintf("n%d/dns", i), `{"spec":{"podSelector":{"matchLabels":{"app":"x"}},
+		w.Put("networkpolicies.networking.k8s.io", fmt.Sprintf("n%d/dns", i), `{"spec":{"podSelector":{"matchLabels":{"app":"x"}},
 			"egress":[{"to":[{"namespaceSelector":{"matchLabels":{"name":"kube-system"}},"podSelector":{"matchLabels":{"app":"dns"}}}]}]}}`)
 	}
 	two := func(q *Query) { q.Depth, q.Edges = 2, []string{"allowsTo"} }
@@ -384,9 +385,9 @@ func TestPeersOfMany(t *testing.T) {
 // the same name.
 func TestVolumesByUID(t *testing.T) {
 	w := newWorld(t)
-	w.put("persistentvolumeclaims", "a/c", `{"metadata":{"uid":"new"},"spec":{"volumeName":"v2"}}`)
-	w.put("persistentvolumes", "v1", `{"spec":{"claimRef":{"namespace":"a","name":"c","uid":"old"}}}`)
-	w.put("persistentvolumes", "v2", `{"spec":{"claimRef":{"namespace":"a","name":"c","uid":"new"}}}`)
+	w.Put("persistentvolumeclaims", "a/c", `{"metadata":{"uid":"new"},"spec":{"volumeName":"v2"}}`)
+	w.Put("persistentvolumes", "v1", `{"spec":{"claimRef":{"namespace":"a","name":"c","uid":"old"}}}`)
+	w.Put("persistentvolumes", "v2", `{"spec":{"claimRef":{"namespace":"a","name":"c","uid":"new"}}}`)
 	bound := "persistentvolumeclaims a/c -binds-> persistentvolumes v2"
 	equal(t, "the claim", w.walk("persistentvolumeclaims", "a/c").text(), []string{bound, bound}) // each names the other
 	equal(t, "the volume left behind", w.walk("persistentvolumes", "v1").text(), []string{"persistentvolumeclaims a/c (missing) -binds-> persistentvolumes v1"})
@@ -399,12 +400,12 @@ func TestVolumesByUID(t *testing.T) {
 // TestOwnersByUID: an object of the same name is not the owner.
 func TestOwnersByUID(t *testing.T) {
 	w := newWorld(t)
-	w.put("replicasets.apps", "a/r", `{"metadata":{"uid":"new"}}`)
-	w.put("pods", "a/p", `{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"old"}]}}`)
+	w.Put("replicasets.apps", "a/r", `{"metadata":{"uid":"new"}}`)
+	w.Put("pods", "a/p", `{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"old"}]}}`)
 	equal(t, "edges of the pod", w.walk("pods", "a/p").text(), []string{"replicasets.apps a/r (missing) -owns-> pods a/p"})
 	equal(t, "edges of the ReplicaSet", w.walk("replicasets.apps", "a/r").text(), nil)
 
-	w.put("replicasets.apps", "a/r", `{"metadata":{"uid":"old"}}`)
+	w.Put("replicasets.apps", "a/r", `{"metadata":{"uid":"old"}}`)
 	equal(t, "edges after the owner came", w.walk("replicasets.apps", "a/r").text(), []string{"replicasets.apps a/r -owns-> pods a/p"})
 	equal(t, "edges of the pod", w.walk("pods", "a/p").text(), []string{"replicasets.apps a/r -owns-> pods a/p"})
 }
@@ -412,11 +413,11 @@ func TestOwnersByUID(t *testing.T) {
 // TestUnknown: what the copy cannot tell is not missing.
 func TestUnknown(t *testing.T) {
 	w := newWorld(t)
-	w.put("pods", "a/p", `{"spec":{"volumes":[{"secret":{"secretName":"s"}},{"configMap":{"name":"c"}}]}}`)
-	w.put("pods", "b/p", `{"spec":{"volumes":[{"configMap":{"name":"c"}}]}}`)
-	w.resource("secrets").state = cache.Forbidden
-	maps := w.resource("configmaps")
-	w.resources = slices.DeleteFunc(w.resources, func(r *resource) bool { return r == maps })
+	w.Put("pods", "a/p", `{"spec":{"volumes":[{"secret":{"secretName":"s"}},{"configMap":{"name":"c"}}]}}`)
+	w.Put("pods", "b/p", `{"spec":{"volumes":[{"configMap":{"name":"c"}}]}}`)
+	w.Resource("secrets").State = cache.Forbidden
+	maps := w.Resource("configmaps")
+	w.Resources = slices.DeleteFunc(w.Resources, func(r *followtest.Resource) bool { return r == maps })
 	w.add("N configmaps v1 ConfigMap", func(s *cache.Spec) { s.Namespaces = []string{"b"} })
 	equal(t, "edges", w.walk("pods", "a/p").text(), []string{"pods a/p -mounts-> secrets a/s (unknown)", "pods a/p -mounts-> configmaps a/c (unknown)"})
 	equal(t, "edges", w.walk("pods", "b/p").text(), []string{"pods b/p -mounts-> configmaps b/c (missing)"})
@@ -437,9 +438,9 @@ func TestUnknown(t *testing.T) {
 // any more is not looked for.
 func TestSelectionsUnreadable(t *testing.T) {
 	w := newWorld(t)
-	w.put("namespaces", "a", "")
-	w.put("pods", "a/p", `{"metadata":{"labels":{"app":"x"}}}`)
-	w.put("services", "a/s", `{"spec":{"selector":{"app":"x"}}}`)
+	w.Put("namespaces", "a", "")
+	w.Put("pods", "a/p", `{"metadata":{"labels":{"app":"x"}}}`)
+	w.Put("services", "a/s", `{"spec":{"selector":{"app":"x"}}}`)
 	w.walk("pods", "a/p")
 	for _, k := range w.graph.all {
 		k.store = nil
@@ -459,19 +460,19 @@ func TestSelectionsUnreadable(t *testing.T) {
 // objects, and back.
 func TestResourcesComeAndGo(t *testing.T) {
 	w := newWorld(t)
-	w.put("horizontalpodautoscalers.autoscaling", "a/h", `{"spec":{"scaleTargetRef":{"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout","name":"r"}}}`)
+	w.Put("horizontalpodautoscalers.autoscaling", "a/h", `{"spec":{"scaleTargetRef":{"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout","name":"r"}}}`)
 	unknown := []string{"horizontalpodautoscalers.autoscaling a/h -scales-> Rollout.argoproj.io a/r (unknown)"}
 	equal(t, "before", w.walk("horizontalpodautoscalers.autoscaling", "a/h").text(), unknown)
 	rollouts := w.add("N rollouts.argoproj.io v1alpha1 Rollout")
 	equal(t, "with the resource", w.walk("horizontalpodautoscalers.autoscaling", "a/h").text(),
 		[]string{"horizontalpodautoscalers.autoscaling a/h -scales-> rollouts.argoproj.io a/r (missing)"})
-	w.put("rollouts.argoproj.io", "a/r", "")
+	w.Put("rollouts.argoproj.io", "a/r", "")
 	there := []string{"horizontalpodautoscalers.autoscaling a/h -scales-> rollouts.argoproj.io a/r"}
 	equal(t, "with the object", w.walk("horizontalpodautoscalers.autoscaling", "a/h").text(), there)
-	w.resources = slices.DeleteFunc(w.resources, func(r *resource) bool { return r == rollouts })
+	w.Resources = slices.DeleteFunc(w.Resources, func(r *followtest.Resource) bool { return r == rollouts })
 	equal(t, "without the resource", w.walk("horizontalpodautoscalers.autoscaling", "a/h").text(),
 		[]string{"horizontalpodautoscalers.autoscaling a/h -scales-> rollouts.argoproj.io a/r (unknown)"})
-	w.resources = append(w.resources, rollouts)
+	w.Resources = append(w.Resources, rollouts)
 	equal(t, "with both again", w.walk("horizontalpodautoscalers.autoscaling", "a/h").text(), there)
 }
 
@@ -479,21 +480,21 @@ func TestResourcesComeAndGo(t *testing.T) {
 func TestVersionChanges(t *testing.T) {
 	w := newWorld(t)
 	body := `{"spec":{"scaleTargetRef":{"apiVersion":"example.com/v1","kind":"Widget","name":"w"}}}`
-	w.put("horizontalpodautoscalers.autoscaling", "a/h", body)
-	w.put("widgets.example.com", "a/w", "")
+	w.Put("horizontalpodautoscalers.autoscaling", "a/h", body)
+	w.Put("widgets.example.com", "a/w", "")
 	want := []string{"horizontalpodautoscalers.autoscaling a/h -scales-> widgets.example.com a/w"}
 	equal(t, "in v1", w.walk("widgets.example.com", "a/w").text(), want)
-	v1 := w.resource("widgets.example.com")
-	w.resources = slices.DeleteFunc(w.resources, func(r *resource) bool { return r == v1 })
+	v1 := w.Resource("widgets.example.com")
+	w.Resources = slices.DeleteFunc(w.Resources, func(r *followtest.Resource) bool { return r == v1 })
 	w.add("N widgets.example.com v2 Widget")
-	w.put("widgets.example.com", "a/w", "")
+	w.Put("widgets.example.com", "a/w", "")
 	equal(t, "in v2", w.walk("widgets.example.com", "a/w").text(), want)
 }
 
 func TestDefinitions(t *testing.T) {
 	w := newWorld(t)
-	w.put(crds, "widgets.example.com", "")
-	w.put("widgets.example.com", "a/w", "")
+	w.Put(crds, "widgets.example.com", "")
+	w.Put("widgets.example.com", "a/w", "")
 	want := []string{crds + " widgets.example.com -defines-> widgets.example.com a/w"}
 	equal(t, "edges of the definition", w.walk(crds, "widgets.example.com").text(), want)
 	equal(t, "edges of the object", w.walk("widgets.example.com", "a/w").text(), want)
@@ -504,7 +505,7 @@ func TestDeclared(t *testing.T) {
 		Rule{Edge: "paints", From: "widgets.example.com", Path: "spec.colors[*]", To: "configmaps"},
 		Rule{Edge: "signs", From: "widgets.example.com", Path: "spec.key.name", To: "secrets", NamespacePath: "spec.key.namespace"},
 		Rule{Edge: "follows", From: "widgets.example.com", Path: "spec.leader"})
-	w.put("widgets.example.com", "a/w", `{"spec":{"colors":["red",{"name":"blue","namespace":"b"},7],"key":{"namespace":"vault","name":"k"},"leader":{"apiVersion":"v1","kind":"Pod","name":"p"}}}`)
+	w.Put("widgets.example.com", "a/w", `{"spec":{"colors":["red",{"name":"blue","namespace":"b"},7],"key":{"namespace":"vault","name":"k"},"leader":{"apiVersion":"v1","kind":"Pod","name":"p"}}}`)
 	equal(t, "edges", w.walk("widgets.example.com", "a/w").text(), []string{
 		"widgets.example.com a/w -paints-> configmaps a/red (missing)", "widgets.example.com a/w -paints-> configmaps b/blue (missing)",
 		"widgets.example.com a/w -signs-> secrets vault/k (missing)", "widgets.example.com a/w -follows-> pods a/p (missing)"})
@@ -523,7 +524,7 @@ func TestDeclared(t *testing.T) {
 // after.
 func TestDeclareWhileAsked(t *testing.T) {
 	w := shop(t)
-	w.put("widgets.example.com", "shop/w", `{"spec":{"color":"web"}}`)
+	w.Put("widgets.example.com", "shop/w", `{"spec":{"color":"web"}}`)
 	paints := []Rule{{Edge: "paints", From: "widgets.example.com", Path: "spec.color", To: "configmaps"}}
 	var asking sync.WaitGroup
 	done := make(chan struct{})
@@ -558,16 +559,16 @@ func TestDeclareWhileAsked(t *testing.T) {
 	close(done)
 	asking.Wait()
 	w.graph.Close()
-	if s := w.resource("pods").store.Stats().Subscribers; s != 0 {
+	if s := w.Resource("pods").Store().Stats().Subscribers; s != 0 {
 		t.Errorf("%d subscribers after Close", s)
 	}
 }
 
 func TestDangling(t *testing.T) {
 	w := shop(t)
-	w.put("ingresses.networking.k8s.io", "shop/old", `{"spec":{"rules":[{"http":{"paths":[{"backend":{"service":{"name":"blog"}}}]}}]}}`)
-	w.put("events", "shop/e", `{"involvedObject":{"kind":"Pod","namespace":"shop","name":"deleted"}}`)
-	w.put("pods", "other/p", `{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"u"}]},"spec":{"containers":[{"env":[
+	w.Put("ingresses.networking.k8s.io", "shop/old", `{"spec":{"rules":[{"http":{"paths":[{"backend":{"service":{"name":"blog"}}}]}}]}}`)
+	w.Put("events", "shop/e", `{"involvedObject":{"kind":"Pod","namespace":"shop","name":"deleted"}}`)
+	w.Put("pods", "other/p", `{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"u"}]},"spec":{"containers":[{"env":[
 		{"valueFrom":{"secretKeyRef":{"name":"s","optional":true}}},{"valueFrom":{"secretKeyRef":{"name":"s"}}}]}]}}`)
 	for name, tt := range map[string]struct {
 		query DanglingQuery
@@ -592,8 +593,8 @@ func TestDangling(t *testing.T) {
 	if err != nil || len(a.Items) != 2 || !a.Truncated {
 		t.Errorf("with limit 2: %+v, %v", a, err)
 	}
-	w.put("services", "shop/blog", "")
-	w.put("pods", "shop/late", `{"metadata":{"labels":{"app":"wbe"}}}`)
+	w.Put("services", "shop/blog", "")
+	w.Put("pods", "shop/late", `{"metadata":{"labels":{"app":"wbe"}}}`)
 	a, err = w.graph.Dangling(t.Context(), DanglingQuery{Namespaces: []string{"shop"}})
 	if err != nil || len(a.Items) != 0 {
 		t.Errorf("after the repair: %v, %v", a.text(), err)
@@ -640,12 +641,12 @@ func TestConcurrent(t *testing.T) {
 	}
 	for i := range 300 {
 		name := fmt.Sprintf("shop/cm-%d", i%7)
-		w.put("configmaps", name, "")
-		w.put("pods", "shop/other", `{"spec":{"volumes":[{"configMap":{"name":"`+name[5:]+`"}}]}}`)
+		w.Put("configmaps", name, "")
+		w.Put("pods", "shop/other", `{"spec":{"volumes":[{"configMap":{"name":"`+name[5:]+`"}}]}}`)
 		equal(t, "what was just written", w.walk("pods", "shop/other", func(q *Query) { q.Edges = []string{"mounts"} }).text(),
 			[]string{"pods shop/other -mounts-> configmaps " + name})
 		if i%3 == 0 {
-			w.delete("configmaps", name)
+			w.Delete("configmaps", name)
 		}
 	}
 	close(done)
@@ -675,7 +676,7 @@ func TestClose(t *testing.T) {
 	if n := w.graph.Stats(); n != (Stats{}) {
 		t.Errorf("Stats() after Close = %+v", n)
 	}
-	if s := w.resource("pods").store.Stats().Subscribers; s != 0 {
+	if s := w.Resource("pods").Store().Stats().Subscribers; s != 0 {
 		t.Errorf("%d subscribers after Close", s)
 	}
 	equal(t, "graph", w.walk("deployments.apps", "shop/web").text(), before)

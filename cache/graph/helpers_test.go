@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,27 +11,15 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/follow"
+	"github.com/informerd/informerd/cache/follow/followtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// resource is a real Store in a state the test chooses.
-type resource struct {
-	spec  cache.Spec
-	state cache.State
-	store *cache.Store
-}
-
-func (r *resource) Spec() cache.Spec     { return r.spec }
-func (r *resource) Store() *cache.Store  { return r.store }
-func (r *resource) Status() cache.Status { return cache.Status{Spec: r.spec, State: r.state} }
-
 // world is a cluster of empty, live resources, and its Graph.
 type world struct {
-	tb        testing.TB
-	resources []*resource
-	version   int
-	graph     *Graph
+	*followtest.Cluster
+	graph *Graph
 }
 
 // usual are resources as name/Kind; a capital N before means namespaced.
@@ -64,7 +51,7 @@ var usual = []string{
 
 func newWorld(tb testing.TB, declared ...Rule) *world {
 	tb.Helper()
-	w := &world{tb: tb}
+	w := &world{Cluster: &followtest.Cluster{TB: tb}}
 	for _, line := range usual {
 		w.add(line)
 	}
@@ -73,109 +60,35 @@ func newWorld(tb testing.TB, declared ...Rule) *world {
 }
 
 func (w *world) newGraph(declared ...Rule) *Graph {
-	w.tb.Helper()
-	g, err := New(func() []follow.Resource {
-		var all []follow.Resource
-		for _, r := range w.resources {
-			all = append(all, r)
-		}
-		return all
-	}, Options{Declared: declared})
+	w.TB.Helper()
+	g, err := New(func() []follow.Resource { return followtest.Followed[follow.Resource](w.Cluster) }, Options{Declared: declared})
 	if err != nil {
-		w.tb.Fatal(err)
+		w.TB.Fatal(err)
 	}
 	return g
 }
 
 // add makes a live resource of a line of usual.
-func (w *world) add(line string, change ...func(*cache.Spec)) *resource {
-	w.tb.Helper()
+func (w *world) add(line string, change ...func(*cache.Spec)) *followtest.Resource {
+	w.TB.Helper()
 	f := strings.Fields(line)
 	gr := schema.ParseGroupResource(f[1])
 	spec := cache.Spec{Resource: cache.Resource{GVR: gr.WithVersion(f[2])}, Kind: f[3], Namespaced: f[0] == "N", Watch: true}
 	for _, c := range change {
 		c(&spec)
 	}
-	store, err := cache.NewStore(spec, cache.StoreOptions{})
-	if err != nil {
-		w.tb.Fatal(err)
-	}
-	store.Replace("", nil, "1")
-	r := &resource{spec: spec, state: cache.Live, store: store}
-	w.resources = append(w.resources, r)
-	return r
-}
-
-func (w *world) resource(name string) *resource {
-	w.tb.Helper()
-	for _, r := range w.resources {
-		if r.spec.Name() == name {
-			return r
-		}
-	}
-	w.tb.Fatalf("no resource %s", name)
-	return nil
+	return w.Add(spec)
 }
 
 // object is JSON in the making.
 type object map[string]any
 
-// put applies an object of a resource; its JSON is body with identity added.
-func (w *world) put(name, id, body string) {
-	w.tb.Helper()
-	var o object
-	if body == "" {
-		body = "{}"
-	}
-	if err := json.Unmarshal([]byte(body), &o); err != nil {
-		w.tb.Fatalf("%s: %v", body, err)
-	}
-	w.apply(cache.Modified, name, id, o)
-}
-
-// apply fills in identity: id is namespace/name or name, the UID is made of
-// both unless the object has one.
-func (w *world) apply(t cache.EventType, name, id string, o object) {
-	w.tb.Helper()
-	r := w.resource(name)
-	w.version++
-	namespace, n, ok := strings.Cut(id, "/")
-	if !ok {
-		namespace, n = "", id
-	}
-	meta, _ := o["metadata"].(map[string]any)
-	if meta == nil {
-		meta = map[string]any{}
-	}
-	if meta["uid"] == nil {
-		meta["uid"] = uid(name, id)
-	}
-	meta["name"], meta["resourceVersion"] = n, fmt.Sprint(100+w.version)
-	if namespace != "" {
-		meta["namespace"] = namespace
-	}
-	o["metadata"] = meta
-	raw, err := json.Marshal(o)
-	if err != nil {
-		w.tb.Fatal(err)
-	}
-	decoded, err := r.store.Decode(raw, r.spec.GVR.GroupVersion().String(), r.spec.Kind)
-	if err != nil {
-		w.tb.Fatal(err)
-	}
-	r.store.Apply("", t, decoded)
-}
-
-func (w *world) delete(name, id string) { w.apply(cache.Deleted, name, id, object{}) }
-
-func uid(name, id string) string { return "uid:" + name + ":" + id }
-
 // walk asks and fails the test on an error.
 func (w *world) walk(name, id string, change ...func(*Query)) *Answer {
-	w.tb.Helper()
-	a, err := w.graph.Walk(w.tb.Context(), query(name, id, change...))
+	w.TB.Helper()
+	a, err := w.graph.Walk(w.TB.Context(), query(name, id, change...))
 	if err != nil {
-		w.tb.Fatalf("walk from %s %s: %v", name, id, err)
+		w.TB.Fatalf("walk from %s %s: %v", name, id, err)
 	}
 	return a
 }

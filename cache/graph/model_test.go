@@ -293,7 +293,7 @@ func (w *world) step(r random, m model) {
 		w.relist(resource, m)
 	case r.IntN(3) == 0:
 		if _, ok := m[resource][id]; ok {
-			w.apply(cache.Deleted, resource, id, m[resource][id])
+			w.Apply(cache.Deleted, resource, id, m[resource][id])
 			delete(m[resource], id)
 		}
 	default:
@@ -304,14 +304,14 @@ func (w *world) step(r random, m model) {
 				owner["uid"] = "nobody"
 			}
 		}
-		w.apply(cache.Modified, resource, id, o)
+		w.Apply(cache.Modified, resource, id, o)
 		m[resource][id] = o
 	}
 }
 
 // relist makes a store equal the model less a few objects at once.
 func (w *world) relist(resource string, m model) {
-	r := w.resource(resource)
+	r := w.Resource(resource)
 	for _, id := range slices.Sorted(maps.Keys(m[resource]))[:len(m[resource])/3] {
 		delete(m[resource], id)
 	}
@@ -319,42 +319,41 @@ func (w *world) relist(resource string, m model) {
 	for _, o := range m[resource] {
 		raw, err := json.Marshal(o)
 		if err != nil {
-			w.tb.Fatal(err)
+			w.TB.Fatal(err)
 		}
-		decoded, err := r.store.Decode(raw, "", "")
+		decoded, err := r.Store().Decode(raw, "", "")
 		if err != nil {
-			w.tb.Fatal(err)
+			w.TB.Fatal(err)
 		}
 		objects = append(objects, decoded)
 	}
-	w.version++
-	r.store.Replace("", objects, fmt.Sprint(100+w.version))
+	r.Store().Replace("", objects, w.NextVersion())
 }
 
 func (w *world) compare(m model, round int) {
-	w.tb.Helper()
+	w.TB.Helper()
 	want := m.edges()
 	followed := w.graph
-	equal(w.tb, fmt.Sprintf("round %d: the graph that followed", round), w.allEdges(m), slices.Clone(want))
+	equal(w.TB, fmt.Sprintf("round %d: the graph that followed", round), w.allEdges(m), slices.Clone(want))
 	w.graph = w.newGraph()
-	equal(w.tb, fmt.Sprintf("round %d: the graph made anew", round), w.allEdges(m), want)
+	equal(w.TB, fmt.Sprintf("round %d: the graph made anew", round), w.allEdges(m), want)
 	anew := w.graph.Stats()
 	w.graph.Close()
 	w.graph = followed
 	if s := followed.Stats(); s != anew {
-		w.tb.Errorf("round %d: the graph that followed holds %+v, one made anew %+v", round, s, anew)
+		w.TB.Errorf("round %d: the graph that followed holds %+v, one made anew %+v", round, s, anew)
 	}
-	a, err := followed.Dangling(w.tb.Context(), DanglingQuery{})
+	a, err := followed.Dangling(w.TB.Context(), DanglingQuery{})
 	if err != nil {
-		w.tb.Fatal(err)
+		w.TB.Fatal(err)
 	}
 	got := a.text()
 	for i := range got {
 		got[i], _, _ = strings.Cut(got[i], " by ")
 	}
-	equal(w.tb, fmt.Sprintf("round %d: what dangles", round), got, m.dangling())
-	if w.tb.Failed() {
-		w.tb.FailNow()
+	equal(w.TB, fmt.Sprintf("round %d: what dangles", round), got, m.dangling())
+	if w.TB.Failed() {
+		w.TB.FailNow()
 	}
 }
 

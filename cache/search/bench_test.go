@@ -3,13 +3,13 @@ package search
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/follow/followtest"
 )
 
 const (
@@ -22,7 +22,7 @@ func fleet(tb testing.TB) *world {
 	tb.Helper()
 	w := newWorld(tb, Options{})
 	lists := map[string][]*cache.Object{}
-	add := func(name, id, body string) { lists[name] = append(lists[name], w.decode(name, id, body)) }
+	add := func(name, id, body string) { lists[name] = append(lists[name], w.Decode(name, id, body)) }
 	r := rand.New(rand.NewPCG(1, 2))
 	for app := range benchPods / podsEach {
 		name := fmt.Sprintf("%s-%s-%04d", []string{"checkout", "frontend", "ledger", "search", "mail"}[app%5], []string{"api", "worker", "web"}[app%3], app)
@@ -39,18 +39,9 @@ func fleet(tb testing.TB) *world {
 		}
 	}
 	for name, objects := range lists {
-		w.resource(name).store.Replace("", objects, "1000000")
+		w.Resource(name).Store().Replace("", objects, "1000000")
 	}
 	return w
-}
-
-func heapBytes() uint64 {
-	for range 3 {
-		runtime.GC()
-	}
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 // BenchmarkFirst is the first question, which reads every object.
@@ -58,11 +49,11 @@ func BenchmarkFirst(b *testing.B) {
 	w := fleet(b)
 	for b.Loop() {
 		w.search.Close()
-		before := heapBytes()
+		before := followtest.Heap()
 		b.StartTimer()
 		w.find("checkout")
 		b.StopTimer()
-		b.ReportMetric(float64(heapBytes()-before)/benchPods, "heap-bytes/pod")
+		b.ReportMetric(float64(followtest.Heap()-before)/benchPods, "heap-bytes/pod")
 		b.StartTimer()
 	}
 }
@@ -72,7 +63,7 @@ func BenchmarkFirst(b *testing.B) {
 func BenchmarkTyping(b *testing.B) {
 	w := fleet(b)
 	w.find("checkout")
-	pods := w.resource("pods").store
+	pods := w.Resource("pods").Store()
 	var keystrokes []string
 	for _, q := range []string{"checkout-web-0005", "ledger kind:pod", "team-07 api", "image:registry.example.com/team-1", "ns:team-03 label:app=mail", "helm prom", "10.1", "a b c", "0 1 2"} {
 		for i := range q {
@@ -86,7 +77,7 @@ func BenchmarkTyping(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		b.StopTimer()
-		pods.Apply("", cache.Modified, w.decode("pods", fmt.Sprintf("team-07/new-%d", i%100), fmt.Sprintf(`{"metadata":{"labels":{"app":"new-%d"}}}`, i)))
+		pods.Apply("", cache.Modified, w.Decode("pods", fmt.Sprintf("team-07/new-%d", i%100), fmt.Sprintf(`{"metadata":{"labels":{"app":"new-%d"}}}`, i)))
 		terms, err := Parse(keystrokes[i%len(keystrokes)])
 		if err != nil {
 			b.Fatal(err)

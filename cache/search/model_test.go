@@ -192,7 +192,7 @@ func (w *world) step(r random, m model) {
 		}
 		if _, ok := m[resource][id]; ok {
 			delete(m[resource], id)
-			w.delete(resource, id)
+			w.Delete(resource, id)
 		}
 		return
 	}
@@ -205,7 +205,7 @@ func (w *world) step(r random, m model) {
 		}
 		images += fmt.Sprintf(`{"image":%q}`, i)
 	}
-	w.put(resource, id, fmt.Sprintf(`{"metadata":{"labels":%s,"annotations":%s},"spec":{"containers":[%s]}}`, toJSON(o.labels), toJSON(o.annotations), images))
+	w.Put(resource, id, fmt.Sprintf(`{"metadata":{"labels":%s,"annotations":%s},"spec":{"containers":[%s]}}`, toJSON(o.labels), toJSON(o.annotations), images))
 }
 
 func toJSON(m map[string]string) string {
@@ -217,24 +217,24 @@ func toJSON(m map[string]string) string {
 }
 
 func (w *world) compare(question string, m model) {
-	w.tb.Helper()
+	w.TB.Helper()
 	want := m.find(question)
 	hits, a := w.find(question)
 	got := map[string]int{}
 	for i, h := range a.Hits {
 		got[hits[i]] = h.Points
 		if i > 0 && h.Points > a.Hits[i-1].Points {
-			w.tb.Errorf("%s: %s has more points than the one before", question, hits[i])
+			w.TB.Errorf("%s: %s has more points than the one before", question, hits[i])
 		}
 	}
 	if !maps.Equal(got, want) || a.Total != len(want) {
-		w.tb.Fatalf("%s: total %d\n got %v\nwant %v", question, a.Total, got, want)
+		w.TB.Fatalf("%s: total %d\n got %v\nwant %v", question, a.Total, got, want)
 	}
 	count := 0
 	for _, f := range a.Kinds {
 		count += f.Objects
 	}
 	if count != a.Total || !slices.IsSortedFunc(a.Kinds, func(a, b Facet) int { return b.Objects - a.Objects }) {
-		w.tb.Errorf("%s: kinds %v of %d objects", question, a.Kinds, a.Total)
+		w.TB.Errorf("%s: kinds %v of %d objects", question, a.Kinds, a.Total)
 	}
 }

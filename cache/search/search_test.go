@@ -9,21 +9,22 @@ import (
 	"testing"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/follow/followtest"
 )
 
 func shop(t testing.TB) *world {
 	w := newWorld(t, Options{Texts: map[string][]string{"configmaps": {"data.note", "data.list[*]"}}})
-	w.put("namespaces", "shop", "{}")
-	w.put("namespaces", "shop-staging", "{}")
-	w.put("deployments.apps", "shop/web", `{"metadata":{"labels":{"app":"web"}},"spec":{"template":{"spec":{"containers":[{"image":"registry.example/shop/web:1.2"}]}}}}`)
-	w.put("deployments.apps", "shop/web-frontend", `{"metadata":{"labels":{"app":"frontend","team":"web"}}}`)
-	w.put("deployments.apps", "pay/api-web", `{}`)
-	w.put("deployments.apps", "pay/cobweb", `{}`)
-	w.put("deployments.apps", "pay/api", `{"metadata":{"annotations":{"docs.example.com/page":"Web guide","long":"`+strings.Repeat("web ", 20)+`"}}}`)
-	w.put("pods", "shop/web-1-x", `{"metadata":{"labels":{"app":"web"}},"spec":{"initContainers":[{"image":"busybox"}],"containers":[{"image":"registry.example/shop/web:1.2"}]}}`)
-	w.put("configmaps", "shop-staging/settings", `{"data":{"note":"Ask Ada about the WEB tier","list":["red",7]}}`)
-	w.put("services", "shop/db", `{}`)
-	w.put("clusterroles.rbac.authorization.k8s.io", "system:node-reader", `{}`)
+	w.Put("namespaces", "shop", "{}")
+	w.Put("namespaces", "shop-staging", "{}")
+	w.Put("deployments.apps", "shop/web", `{"metadata":{"labels":{"app":"web"}},"spec":{"template":{"spec":{"containers":[{"image":"registry.example/shop/web:1.2"}]}}}}`)
+	w.Put("deployments.apps", "shop/web-frontend", `{"metadata":{"labels":{"app":"frontend","team":"web"}}}`)
+	w.Put("deployments.apps", "pay/api-web", `{}`)
+	w.Put("deployments.apps", "pay/cobweb", `{}`)
+	w.Put("deployments.apps", "pay/api", `{"metadata":{"annotations":{"docs.example.com/page":"Web guide","long":"`+strings.Repeat("web ", 20)+`"}}}`)
+	w.Put("pods", "shop/web-1-x", `{"metadata":{"labels":{"app":"web"}},"spec":{"initContainers":[{"image":"busybox"}],"containers":[{"image":"registry.example/shop/web:1.2"}]}}`)
+	w.Put("configmaps", "shop-staging/settings", `{"data":{"note":"Ask Ada about the WEB tier","list":["red",7]}}`)
+	w.Put("services", "shop/db", `{}`)
+	w.Put("clusterroles.rbac.authorization.k8s.io", "system:node-reader", `{}`)
 	return w
 }
 
@@ -120,24 +121,24 @@ func TestChanges(t *testing.T) {
 	}
 	w.search.Stats()
 	check("image:busybox", "pods shop/web-1-x")
-	w.put("pods", "shop/web-1-x", `{"metadata":{"labels":{"app":"other"}}}`)
+	w.Put("pods", "shop/web-1-x", `{"metadata":{"labels":{"app":"other"}}}`)
 	check("image:busybox")
 	check("label:app=other", "pods shop/web-1-x")
-	w.delete("pods", "shop/web-1-x")
+	w.Delete("pods", "shop/web-1-x")
 	check("label:app=other")
 
-	w.resource("configmaps").state = cache.Forbidden
+	w.Resource("configmaps").State = cache.Forbidden
 	if got, a := w.find("settings"); len(got) > 0 || len(a.Unanswered) != 1 || a.Unanswered[0].Spec.Name() != "configmaps" {
 		t.Errorf("found %q of a resource that cannot be read; unanswered %v", got, a.Unanswered)
 	}
-	w.resource("configmaps").state = cache.Live
+	w.Resource("configmaps").State = cache.Live
 	check("settings", "configmaps shop-staging/settings")
-	w.resources = slices.DeleteFunc(w.resources, func(r *resource) bool { return r.spec.Name() == "configmaps" })
+	w.Resources = slices.DeleteFunc(w.Resources, func(r *followtest.Resource) bool { return r.Spec().Name() == "configmaps" })
 	if got, a := w.find("settings"); len(got) > 0 || len(a.Unanswered) > 0 {
 		t.Errorf("found %q of a resource that is gone; unanswered %v", got, a.Unanswered)
 	}
 	w.search.Close()
-	if s := w.search.Stats(); s != (Stats{}) || w.resource("services").store.Stats().Subscribers != 0 {
+	if s := w.search.Stats(); s != (Stats{}) || w.Resource("services").Store().Stats().Subscribers != 0 {
 		t.Errorf("after Close: %+v", s)
 	}
 	check("db", "services shop/db")
