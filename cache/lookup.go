@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/informerd/informerd/cache/spelling"
 )
 
 // nameIndex maps every name kubectl would accept to the informers it may mean.
@@ -111,7 +113,7 @@ func (n nameIndex) suggest(name string) string {
 	name = strings.ToLower(name)
 	var near []string
 	for known, informers := range n {
-		if distance(name, known) <= 2 && len(name) > 2 || len(name) > 2 && strings.HasPrefix(known, name) {
+		if spelling.Distance(name, known) <= 2 && len(name) > 2 || len(name) > 2 && strings.HasPrefix(known, name) {
 			near = append(near, informers[0].resource.Name())
 		}
 	}
@@ -121,25 +123,4 @@ func (n nameIndex) suggest(name string) string {
 		return ""
 	}
 	return "; did you mean " + strings.Join(near[:min(len(near), 5)], ", ") + "?"
-}
-
-// distance is the Levenshtein distance of two short strings.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

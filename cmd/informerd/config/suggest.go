@@ -2,8 +2,9 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/informerd/informerd/cache/spelling"
 )
 
 // didYouMean is the end of a message about an unknown word: the known word that
@@ -11,7 +12,7 @@ import (
 func didYouMean(word string, known []string) string {
 	best, least := "", len(word)/3+2
 	for _, k := range known {
-		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least {
+		if d := spelling.Distance(strings.ToLower(word), strings.ToLower(k)); d < least {
 			best, least = k, d
 		}
 	}
@@ -19,26 +20,4 @@ func didYouMean(word string, known []string) string {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
 	return "known are " + strings.Join(known, ", ")
-}
-
-// distance is how many letters have to be inserted, removed or replaced to make
-// a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = slices.Min([]int{replaced, row[j] + 1, row[j+1] + 1})
-		}
-	}
-	return row[len(b)]
 }
