@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/spelling"
 )
 
 type indexItem struct {
@@ -171,7 +172,7 @@ func checkIndex(store *cache.Store, index string) error {
 		names[n] = i.Name
 	}
 	hint := ""
-	if meant := nearest(index, names); meant != "" {
+	if meant := spelling.Nearest(index, names); meant != "" {
 		hint = fmt.Sprintf(", did you mean %s?", meant)
 	}
 	return notFound("no index %q%s (there is: %s)", index, hint, strings.Join(names, ", "))

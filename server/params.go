@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+
+	"github.com/informerd/informerd/cache/spelling"
 )
 
 // repeats tells the parameters that may be given several times on a route that
@@ -66,7 +68,7 @@ func unknownParameter(name string, known []string) error {
 	}
 	known = slices.Sorted(slices.Values(known))
 	hint := ""
-	if meant := nearest(name, known); meant != "" {
+	if meant := spelling.Nearest(name, known); meant != "" {
 		hint = fmt.Sprintf(", did you mean %s?", meant)
 	}
 	return invalid(name, "unknown parameter%s (known here: %s)", hint, strings.Join(known, ", "))

@@ -24,3 +24,23 @@ func TestDistance(t *testing.T) {
 		}
 	}
 }
+
+func TestNearest(t *testing.T) {
+	known := []string{"labelSelector", "limit", "labels", "Sort"}
+	for word, want := range map[string]string{
+		"labelSelektor": "labelSelector",
+		"LIMIT":         "limit",
+		"sort":          "Sort",
+		"label":         "labels",
+		"l":             "",
+		"":              "",
+		"namespace":     "",
+	} {
+		if got := Nearest(word, known); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
+	if got := Nearest("x", nil); got != "" {
+		t.Errorf("Nearest() = %q of no words", got)
+	}
+}
