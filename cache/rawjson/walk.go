@@ -15,7 +15,7 @@ func (d *Document) value(n *node, i, depth int) int {
 		}
 		return d.found(n, String, d.text(d.src[i+1:end-1], plain), end)
 	default:
-		end := d.skip(i, depth)
+		end := skipValue(d.src, i, depth)
 		if end < 0 || n.redact {
 			return d.blank(n, i, end)
 		}
@@ -23,7 +23,7 @@ func (d *Document) value(n *node, i, depth int) int {
 	}
 }
 
-// skip passes the value at i, of which nothing is wanted.
+// skip passes the value at i, of which no part is wanted.
 func (d *Document) skip(i, depth int) int {
 	if d.valid && i < len(d.src) {
 		return skipValid(d.src, i)
