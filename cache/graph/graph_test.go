@@ -418,7 +418,7 @@ func TestUnknown(t *testing.T) {
 	w.Resource("secrets").State = cache.Forbidden
 	maps := w.Resource("configmaps")
 	w.Resources = slices.DeleteFunc(w.Resources, func(r *followtest.Resource) bool { return r == maps })
-	w.add("N configmaps v1 ConfigMap", func(s *cache.Spec) { s.Namespaces = []string{"b"} })
+	w.addLine("N configmaps v1 ConfigMap", func(s *cache.Spec) { s.Namespaces = []string{"b"} })
 	equal(t, "edges", w.walk("pods", "a/p").text(), []string{"pods a/p -mounts-> secrets a/s (unknown)", "pods a/p -mounts-> configmaps a/c (unknown)"})
 	equal(t, "edges", w.walk("pods", "b/p").text(), []string{"pods b/p -mounts-> configmaps b/c (missing)"})
 
@@ -463,7 +463,7 @@ func TestResourcesComeAndGo(t *testing.T) {
 	w.Put("horizontalpodautoscalers.autoscaling", "a/h", `{"spec":{"scaleTargetRef":{"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout","name":"r"}}}`)
 	unknown := []string{"horizontalpodautoscalers.autoscaling a/h -scales-> Rollout.argoproj.io a/r (unknown)"}
 	equal(t, "before", w.walk("horizontalpodautoscalers.autoscaling", "a/h").text(), unknown)
-	rollouts := w.add("N rollouts.argoproj.io v1alpha1 Rollout")
+	rollouts := w.addLine("N rollouts.argoproj.io v1alpha1 Rollout")
 	equal(t, "with the resource", w.walk("horizontalpodautoscalers.autoscaling", "a/h").text(),
 		[]string{"horizontalpodautoscalers.autoscaling a/h -scales-> rollouts.argoproj.io a/r (missing)"})
 	w.Put("rollouts.argoproj.io", "a/r", "")
@@ -486,7 +486,7 @@ func TestVersionChanges(t *testing.T) {
 	equal(t, "in v1", w.walk("widgets.example.com", "a/w").text(), want)
 	v1 := w.Resource("widgets.example.com")
 	w.Resources = slices.DeleteFunc(w.Resources, func(r *followtest.Resource) bool { return r == v1 })
-	w.add("N widgets.example.com v2 Widget")
+	w.addLine("N widgets.example.com v2 Widget")
 	w.Put("widgets.example.com", "a/w", "")
 	equal(t, "in v2", w.walk("widgets.example.com", "a/w").text(), want)
 }

@@ -53,7 +53,7 @@ func newWorld(tb testing.TB, declared ...Rule) *world {
 	tb.Helper()
 	w := &world{Cluster: &followtest.Cluster{TB: tb}}
 	for _, line := range usual {
-		w.add(line)
+		w.addLine(line)
 	}
 	w.graph = w.newGraph(declared...)
 	return w
@@ -68,8 +68,8 @@ func (w *world) newGraph(declared ...Rule) *Graph {
 	return g
 }
 
-// add makes a live resource of a line of usual.
-func (w *world) add(line string, change ...func(*cache.Spec)) *followtest.Resource {
+// addLine makes a live resource of a line of usual.
+func (w *world) addLine(line string, change ...func(*cache.Spec)) *followtest.Resource {
 	w.TB.Helper()
 	f := strings.Fields(line)
 	gr := schema.ParseGroupResource(f[1])
