@@ -5,7 +5,6 @@ import (
 	"os"
 	_ "time/tzdata" // time zones of CronJobs, also where the machine has none
 
-	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubectl's auth plugins
 	"k8s.io/component-base/cli"
@@ -18,10 +17,6 @@ import (
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
-	kwokconfig "sigs.k8s.io/kwok/pkg/config"
-	kwok "sigs.k8s.io/kwok/pkg/kwok/cmd"
-	kwoklog "sigs.k8s.io/kwok/pkg/log"
-	kwoksignals "sigs.k8s.io/kwok/pkg/utils/signals"
 )
 
 // applets are the programs linked into this binary beside devcluster itself.
@@ -38,7 +33,6 @@ var applets = map[string]func(){
 	"kube-scheduler": func() {
 		os.Exit(cli.Run(scheduler.NewSchedulerCommand()))
 	},
-	"kwok":    func() { os.Exit(runKwok()) },
 	"kubectl": runKubectl,
 }
 
@@ -53,28 +47,6 @@ func runApplet(name string, args []string) {
 	os.Args = append([]string{name}, args...)
 	run()
 	os.Exit(0)
-}
-
-func runKwok() int {
-	// The other components register a flag --version that cobra cannot read.
-	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ContinueOnError)
-	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
-	flags.ParseErrorsAllowlist.UnknownFlags = true
-	flags.Usage = func() {}
-	ctx := kwoksignals.SetupSignalContext()
-	ctx, log := kwoklog.InitFlags(ctx, flags)
-	ctx, err := kwokconfig.InitFlags(ctx, flags)
-	if err != nil {
-		log.Error("Init config flags", "err", err)
-		return 1
-	}
-	command := kwok.NewCommand(ctx)
-	command.PersistentFlags().AddFlagSet(flags)
-	if err := command.ExecuteContext(ctx); err != nil && ctx.Err() == nil {
-		log.Error("Execute exit", "err", err)
-		return 1
-	}
-	return 0
 }
 
 func runKubectl() {

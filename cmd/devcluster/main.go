@@ -10,11 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -26,7 +23,6 @@ import (
 
 	"github.com/informerd/informerd/cmd/devcluster/internal/churn"
 	"github.com/informerd/informerd/cmd/devcluster/internal/cluster"
-	"github.com/informerd/informerd/cmd/devcluster/internal/control"
 )
 
 func main() {
@@ -69,6 +65,7 @@ same directory it continues with the same data, keys and ports.`
 		newStartCommand("start --dir DIR"),
 		newControlCommand(),
 		newChurnCommand(),
+		newHistoryCommand(),
 		// These two never get here, see main; they are listed for --help.
 		&cobra.Command{Use: "kubectl ARGS...", Short: "Run kubectl " + version.Get().GitVersion, DisableFlagParsing: true, Run: func(*cobra.Command, []string) {}},
 		&cobra.Command{Use: "component NAME FLAGS...", Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
@@ -95,6 +92,9 @@ func newStartCommand(use string) *cobra.Command {
 			if opts.Seed == "demo" && !cmd.Flags().Changed("nodes") {
 				opts.Nodes = 12
 			}
+			// etcd's client closes connections it has just begun, and calls
+			// that a failure.
+			grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
 			var err error
 			if opts.Program, err = os.Executable(); err != nil {
 				return err
@@ -112,60 +112,11 @@ func newStartCommand(use string) *cobra.Command {
 	f.StringArrayVar(&opts.APIServerArgs, "apiserver-arg", nil, "extra `FLAG` of kube-apiserver, like --request-timeout=10s; repeatable")
 	f.StringArrayVar(&opts.ControllerManagerArgs, "controller-manager-arg", nil, "extra `FLAG` of kube-controller-manager; repeatable")
 	f.StringArrayVar(&opts.EtcdArgs, "etcd-arg", nil, "extra `FLAG` of etcd; repeatable")
+	f.IntVar(&opts.APIServers, "apiservers", 1, "run `N` API servers, at most 3, over one etcd and behind a balancer")
+	f.BoolVar(&opts.Balancer, "balancer", false, "put a balancer before a single API server too")
+	f.StringArrayVar(&opts.Programs, "apiserver-program", nil, "start a component from another devcluster binary, `NAME=PATH`; repeatable")
+	f.BoolVar(&opts.Proxy, "proxy", false, "run a proxy before the API server that can be made to lie by ctl")
 	f.DurationVar(&opts.StartTimeout, "start-timeout", time.Minute, "how long each component may take to become ready")
-	return cmd
-}
-
-func newControlCommand() *cobra.Command {
-	var dir string
-	cmd := &cobra.Command{
-		Use:   "ctl --dir DIR ACTION [COMPONENT...]",
-		Short: "Start, stop or kill single components of a running cluster",
-		Long: `ctl acts on single components of the cluster that runs in DIR and returns when
-it is done: a started component is ready, a stopped one is gone.
-
-Actions:
-  status    print state, pid, port and log file of each component
-  start     start a component and wait until it is ready
-  stop      SIGTERM, and SIGKILL after 5 seconds
-  kill      SIGKILL
-  restart   stop, then start
-  pause     SIGSTOP: the component's port stays open, nothing answers
-  resume    SIGCONT
-
-Components: ` + strings.Join(cluster.Components, ", "),
-		Example: `  devcluster ctl --dir /tmp/dc status
-  devcluster ctl --dir /tmp/dc kill kube-apiserver
-  devcluster ctl --dir /tmp/dc start kube-apiserver`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if dir == "" {
-				return errors.New("--dir is required")
-			}
-			action, components := args[0], args[1:]
-			if action == "status" {
-				info, err := readCluster(dir)
-				if err != nil {
-					return err
-				}
-				return printStatus(info)
-			}
-			info, err := runningCluster(dir)
-			if err != nil {
-				return err
-			}
-			if len(components) == 0 {
-				return fmt.Errorf("%s what? There are: %s", action, strings.Join(cluster.Components, ", "))
-			}
-			for _, component := range components {
-				if err := control.Do(cmd.Context(), info.Control, action, component); err != nil {
-					return fmt.Errorf("%s %s: %w", action, component, err)
-				}
-			}
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&dir, "dir", "", "directory of the cluster")
 	return cmd
 }
 
@@ -192,8 +143,6 @@ before the first says how many pods there are.`,
 			if err != nil {
 				return err
 			}
-			// Its client closes connections it has just begun, and calls that a
-			// failure.
 			grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
 			etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{info.EtcdURL()}, Context: cmd.Context()})
 			if err != nil {
@@ -210,30 +159,4 @@ before the first says how many pods there are.`,
 	cmd.Flags().StringVar(&dir, "dir", "", "directory of the cluster")
 	cmd.Flags().StringVar(&namespace, "namespace", "", "namespace whose pods are changed")
 	return cmd
-}
-
-// readCluster reads the description of the cluster in dir, running or not.
-func readCluster(dir string) (*cluster.Info, error) {
-	info, err := cluster.ReadInfo(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no cluster in %s", dir)
-	}
-	return info, err
-}
-
-func runningCluster(dir string) (*cluster.Info, error) {
-	info, err := readCluster(dir)
-	if err == nil && (info.PID == 0 || syscall.Kill(info.PID, 0) != nil) {
-		err = fmt.Errorf("no devcluster is running in %s", dir)
-	}
-	return info, err
-}
-
-func printStatus(info *cluster.Info) error {
-	for _, c := range info.Components {
-		if _, err := fmt.Printf("%-24s %-9s pid=%-8d port=%d log=%s\n", c.Name, c.State, c.PID, c.Port, filepath.Clean(c.Log)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 // Package cluster runs a Kubernetes control plane on loopback, one process per
-// component, and loads it with data. It keeps everything in one directory and
-// never restarts a component by itself: one that dies ends the cluster.
+// component, and loads it with data. It keeps everything in one directory. What
+// dies by itself it starts again, unless it dies on and on; what is stopped on
+// request stays stopped.
 package cluster
 
 import (
@@ -17,8 +18,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/informerd/informerd/cmd/devcluster/internal/balancer"
 	"github.com/informerd/informerd/cmd/devcluster/internal/bench"
 	"github.com/informerd/informerd/cmd/devcluster/internal/control"
+	"github.com/informerd/informerd/cmd/devcluster/internal/faults"
 	"github.com/informerd/informerd/cmd/devcluster/internal/process"
 	"github.com/informerd/informerd/cmd/devcluster/internal/seed"
 )
@@ -29,6 +32,10 @@ type Options struct {
 	Program    string   // the devcluster binary, which contains all components
 	Version    string   // of the linked Kubernetes
 	Components []string // to start; etcd and kube-apiserver must be among them
+	APIServers int      // default 1; kube-apiserver among Components means all of them
+	Balancer   bool     // also before a single API server
+	Programs   []string // NAME=PATH: components that another devcluster binary runs
+	Proxy      bool     // a proxy that can be made to lie
 
 	Seed  string // "" or "demo"
 	Pods  int    // quiet pods for benchmarks
@@ -46,20 +53,27 @@ type Options struct {
 // Cluster is one control plane.
 type Cluster struct {
 	opts      Options
+	names     []string // of all components, in the order in which they start
 	creds     *credentials
-	ports     map[string]int
+	ports     map[string]int // of components, etcd's peers, balancer and proxy
 	processes map[string]*process.Process
-	died      chan error
+	balancer  *balancer.Balancer // nil if there is none
+	proxy     *faults.Proxy      // nil if there is none
+	died      chan death
 	socket    string // of control
 	began     time.Time
 
-	mu    sync.Mutex // guards ready and ended, and the writing of devcluster.json
-	ready bool
-	ended bool
+	backups sync.Mutex // held while etcd is saved, restored or compacted
+
+	mu     sync.Mutex // guards all below, and the writing of devcluster.json
+	ready  bool
+	ended  bool
+	deaths map[string]*deaths
 }
 
 // Run starts the cluster, prints the ready line, and stops everything after ctx
-// has ended or a component has died. It returns nil only in the first case.
+// has ended or nothing can be done about the death of a component. It returns nil
+// only in the first case.
 func Run(ctx context.Context, opts Options) error {
 	dir, err := filepath.Abs(opts.Dir)
 	if err != nil {
@@ -68,6 +82,9 @@ func Run(ctx context.Context, opts Options) error {
 	opts.Dir = dir
 	if opts.StartTimeout == 0 {
 		opts.StartTimeout = time.Minute
+	}
+	if opts.APIServers == 0 {
+		opts.APIServers = 1
 	}
 	if err := opts.validate(); err != nil {
 		return err
@@ -82,15 +99,23 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	defer lock.Close()
-	c := &Cluster{
-		opts:  opts,
-		died:  make(chan error, len(Components)), // each dies once; nobody blocks
-		began: time.Now(),
-	}
+	c := newCluster(opts)
 	if err := c.prepare(); err != nil {
 		return err
 	}
 	return c.run(ctx)
+}
+
+func newCluster(opts Options) *Cluster {
+	names := componentNames(opts.APIServers)
+	return &Cluster{
+		opts:      opts,
+		names:     names,
+		processes: map[string]*process.Process{},
+		died:      make(chan death, len(names)), // nobody blocks: each dies once until it is revived
+		deaths:    map[string]*deaths{},
+		began:     time.Now(),
+	}
 }
 
 func (o *Options) validate() error {
@@ -107,6 +132,18 @@ func (o *Options) validate() error {
 	if o.Seed != "" && o.Seed != "demo" {
 		return fmt.Errorf("unknown seed %q; there is: demo", o.Seed)
 	}
+	if o.APIServers < 1 || o.APIServers > 3 {
+		return errors.New("--apiservers must be 1, 2 or 3")
+	}
+	for _, program := range o.Programs {
+		name, path, ok := strings.Cut(program, "=")
+		if !ok || !slices.Contains(componentNames(o.APIServers), name) {
+			return fmt.Errorf("--apiserver-program %s is not COMPONENT=PATH", program)
+		}
+		if err := executable(path); err != nil {
+			return err
+		}
+	}
 	if o.Pods < 0 || o.Nodes < 0 {
 		return errors.New("--pods and --nodes must not be negative")
 	}
@@ -121,14 +158,21 @@ func (c *Cluster) prepare() (err error) {
 	if c.creds, err = openCredentials(c.opts.Dir); err != nil {
 		return err
 	}
-	if err := c.creds.writeKubeconfigs(c.opts.Dir, c.server()); err != nil {
+	if err := c.writeKubeconfigs(); err != nil {
 		return err
 	}
 	if err := c.writeConfigs(); err != nil {
 		return err
 	}
-	c.processes = map[string]*process.Process{}
-	for _, name := range Components {
+	if c.balances() {
+		c.balancer = balancer.New(c.backends()...)
+	}
+	if c.opts.Proxy {
+		if c.proxy, err = c.newProxy(); err != nil {
+			return err
+		}
+	}
+	for _, name := range c.names {
 		if c.processes[name], err = c.newProcess(name); err != nil {
 			return err
 		}
@@ -139,7 +183,14 @@ func (c *Cluster) prepare() (err error) {
 func (c *Cluster) pickPorts() error {
 	c.ports = map[string]int{}
 	saved, taken := savedPorts(c.opts.Dir), map[int]bool{}
-	for _, name := range append([]string{etcdPeer}, Components...) {
+	names := append([]string{etcdPeer}, c.names...)
+	if c.balances() {
+		names = append(names, balancerPort)
+	}
+	if c.opts.Proxy {
+		names = append(names, proxyPort)
+	}
+	for _, name := range names {
 		port, err := pickPort(saved[name], taken)
 		if err != nil {
 			return err
@@ -162,7 +213,13 @@ func (c *Cluster) run(parent context.Context) error {
 
 	g, ctx := errgroup.WithContext(parent)
 	g.Go(func() error { return control.Serve(ctx, listener, c.control) })
-	g.Go(func() error { return c.watchDeaths(ctx) })
+	g.Go(func() error { return c.supervise(ctx) })
+	if c.balancer != nil {
+		g.Go(func() error { return c.serve(ctx, balancerPort, c.balancer.Serve) })
+	}
+	if c.proxy != nil {
+		g.Go(func() error { return c.serve(ctx, proxyPort, c.proxy.Serve) })
+	}
 	g.Go(func() error {
 		if err := c.start(ctx); err != nil {
 			return err
@@ -178,22 +235,17 @@ func (c *Cluster) run(parent context.Context) error {
 	return err
 }
 
-// watchDeaths returns the first death of a component.
-func (c *Cluster) watchDeaths(ctx context.Context) error {
-	select {
-	case err := <-c.died:
-		return err
-	case <-ctx.Done():
-		return nil
-	}
-}
-
 // start starts the components and loads the data.
 func (c *Cluster) start(ctx context.Context) error {
 	if err := c.startAll(ctx, etcd); err != nil {
 		return err
 	}
-	if err := c.startAll(ctx, apiServer); err != nil {
+	// The first creates what every cluster has; the others would race with it.
+	servers := c.apiServers()
+	if err := c.startAll(ctx, servers[0]); err != nil {
+		return err
+	}
+	if err := c.startAll(ctx, servers[1:]...); err != nil {
 		return err
 	}
 	config := c.creds.restConfig(c.server())
@@ -254,7 +306,9 @@ func (c *Cluster) startAll(ctx context.Context, names ...string) error {
 	return g.Wait()
 }
 
-func (c *Cluster) runs(component string) bool { return slices.Contains(c.opts.Components, component) }
+func (c *Cluster) runs(component string) bool {
+	return slices.Contains(c.opts.Components, applet(component))
+}
 
 // stage reports how long a step took.
 func (c *Cluster) stage(name string, do func() error) error {
@@ -285,7 +339,11 @@ func (c *Cluster) stop() {
 		clients.Go(func() { _ = c.processes[name].Stop() })
 	}
 	clients.Wait()
-	_ = c.processes[apiServer].Stop()
+	var servers sync.WaitGroup
+	for _, name := range c.apiServers() {
+		servers.Go(func() { _ = c.processes[name].Stop() })
+	}
+	servers.Wait()
 	_ = c.processes[etcd].Stop()
 
 	c.mu.Lock()
@@ -295,33 +353,6 @@ func (c *Cluster) stop() {
 	c.logf("stopped in %.1f s", time.Since(start).Seconds())
 }
 
-// control carries out what `devcluster ctl` asks for.
-func (c *Cluster) control(ctx context.Context, action, component string) error {
-	p, ok := c.processes[component]
-	if !ok {
-		return fmt.Errorf("unknown component %q; there are: %s", component, strings.Join(Components, ", "))
-	}
-	c.logf("%s %s: on request", action, component)
-	switch action {
-	case "start":
-		return p.Start(ctx)
-	case "stop":
-		return p.Stop()
-	case "kill":
-		return p.Kill()
-	case "restart":
-		if err := p.Stop(); err != nil {
-			return err
-		}
-		return p.Start(ctx)
-	case "pause":
-		return p.Pause()
-	case "resume":
-		return p.Resume()
-	}
-	return fmt.Errorf("unknown action %q", action)
-}
-
 // changed brings devcluster.json up to date.
 func (c *Cluster) changed() {
 	c.mu.Lock()
@@ -329,42 +360,6 @@ func (c *Cluster) changed() {
 	if err := writeInfo(c.opts.Dir, c.infoLocked()); err != nil {
 		c.logf("%v", err)
 	}
-}
-
-func (c *Cluster) infoLocked() *Info {
-	info := &Info{
-		PID:         os.Getpid(),
-		Ready:       c.ready,
-		Version:     c.opts.Version,
-		Server:      c.server(),
-		CAFile:      c.creds.ca.CertFile(),
-		Kubeconfig:  kubeconfigFile(c.opts.Dir, "admin"),
-		Kubeconfigs: map[string]string{},
-		AuditLog:    c.auditLog(),
-		Control:     c.socket,
-	}
-	if c.ended {
-		info.PID = 0
-	}
-	for _, id := range people {
-		info.Kubeconfigs[id.name] = kubeconfigFile(c.opts.Dir, id.name)
-	}
-	for _, name := range Components {
-		s := c.processes[name].Status()
-		ci := ComponentInfo{
-			Name:  name,
-			State: s.State,
-			PID:   s.PID,
-			Port:  c.ports[name],
-			Log:   c.logFile(name),
-			Args:  c.args(name),
-		}
-		if !s.Started.IsZero() {
-			ci.Started = &s.Started
-		}
-		info.Components = append(info.Components, ci)
-	}
-	return info
 }
 
 func (c *Cluster) logf(format string, args ...any) {

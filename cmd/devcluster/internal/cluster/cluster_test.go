@@ -21,8 +21,13 @@ func TestValidate(t *testing.T) {
 		"no etcd":           {Options{Components: []string{apiServer}}, "must contain etcd"},
 		"unknown seed":      {Options{Components: Components, Seed: "prod"}, "prod"},
 		"negative":          {Options{Components: Components, Pods: -1}, "negative"},
+		"four API servers":  {Options{Components: Components, APIServers: 4}, "--apiservers"},
+		"program of none":   {Options{Components: Components, Programs: []string{"kube-apiserver-2=/bin/sh"}}, "kube-apiserver-2"},
+		"program":           {Options{Components: Components, APIServers: 2, Programs: []string{"kube-apiserver-2=/bin/sh"}}, ""},
+		"missing program":   {Options{Components: Components, Programs: []string{"kube-apiserver=/nowhere"}}, "/nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			test.opts.APIServers = max(test.opts.APIServers, 1)
 			err := test.opts.validate()
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("validate() = %v, want %q", err, test.want)
@@ -82,12 +87,12 @@ func TestSavedPorts(t *testing.T) {
 	if got := savedPorts(dir); len(got) != 0 {
 		t.Errorf("savedPorts of an empty directory = %v", got)
 	}
-	info := &Info{Components: []ComponentInfo{{Name: etcd, Port: 23790}}}
+	info := &Info{Balancer: "127.0.0.1:23791", Proxy: "http://127.0.0.1:23792", Components: []ComponentInfo{{Name: etcd, Port: 23790}}}
 	if err := writeInfo(dir, info); err != nil {
 		t.Fatal(err)
 	}
-	if got := savedPorts(dir)[etcd]; got != 23790 {
-		t.Errorf("saved port = %d, want 23790", got)
+	if got := savedPorts(dir); got[etcd] != 23790 || got[balancerPort] != 23791 || got[proxyPort] != 23792 {
+		t.Errorf("saved ports = %v, want 23790 to 23792", got)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "devcluster.json"), []byte("{half"), 0o600); err != nil {
 		t.Fatal(err)

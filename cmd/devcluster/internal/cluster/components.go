@@ -26,7 +26,8 @@ const (
 	kwok              = "kwok"
 )
 
-// Components are all components in the order in which they start.
+// Components are the programs in the order in which they start. There can be
+// several API servers, see componentNames.
 var Components = []string{etcd, apiServer, controllerManager, scheduler, kwok}
 
 const (
@@ -34,8 +35,12 @@ const (
 	serviceIP    = "10.96.0.1" // of service kubernetes: the first of the range
 )
 
-// etcdPeer is etcd's second port. Nobody connects to it.
-const etcdPeer = "etcd-peer"
+// Ports beside those of the components.
+const (
+	etcdPeer     = "etcd-peer" // nobody connects to it
+	balancerPort = "balancer"
+	proxyPort    = "proxy"
+)
 
 //go:embed audit-policy.yaml
 var auditPolicy []byte
@@ -55,11 +60,11 @@ func (c *Cluster) writeConfigs() error {
 
 // args is the command line of a component.
 func (c *Cluster) args(component string) []string {
-	switch component {
+	switch applet(component) {
 	case etcd:
 		return append(c.etcdArgs(), c.opts.EtcdArgs...)
 	case apiServer:
-		return append(c.apiServerArgs(), c.opts.APIServerArgs...)
+		return append(c.apiServerArgs(component), c.opts.APIServerArgs...)
 	case controllerManager:
 		return append(c.controllerManagerArgs(), c.opts.ControllerManagerArgs...)
 	case scheduler:
@@ -90,12 +95,12 @@ func (c *Cluster) etcdArgs() []string {
 	}
 }
 
-func (c *Cluster) apiServerArgs() []string {
+func (c *Cluster) apiServerArgs(name string) []string {
 	creds := c.creds
 	return []string{
 		"--etcd-servers=" + c.url("http", etcd),
 		"--bind-address=127.0.0.1",
-		fmt.Sprintf("--secure-port=%d", c.ports[apiServer]),
+		fmt.Sprintf("--secure-port=%d", c.ports[name]),
 		// Endpoints cannot hold loopback addresses, so service kubernetes has none.
 		"--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none",
@@ -214,8 +219,8 @@ func (c *Cluster) newProcess(component string) (*process.Process, error) {
 	url := c.probeURL(component)
 	return process.New(process.Options{
 		Name: component,
-		Path: c.opts.Program,
-		Args: append([]string{"component", component}, c.args(component)...),
+		Path: c.program(component),
+		Args: append([]string{"component", applet(component)}, c.args(component)...),
 		Env:  c.env(),
 		Log:  c.logFile(component),
 		Ready: func(ctx context.Context) error {
@@ -223,23 +228,26 @@ func (c *Cluster) newProcess(component string) (*process.Process, error) {
 		},
 		StartTimeout: c.opts.StartTimeout,
 		StopTimeout:  5 * time.Second,
-		Died:         func(err error) { c.died <- err },
+		Died:         func(err error) { c.died <- death{component, err} },
 		Changed:      c.changed,
 	}), nil
 }
 
 // probeURL answers 200 when the component does its work.
 func (c *Cluster) probeURL(component string) string {
-	switch component {
-	case etcd:
-		return c.url("http", etcd) + "/readyz"
-	case apiServer:
-		return c.url("https", apiServer) + "/readyz"
-	case kwok:
-		return c.url("http", kwok) + "/healthz"
+	switch applet(component) {
+	case etcd, apiServer:
+		return c.componentURL(component) + "/readyz"
 	default:
-		return c.url("https", component) + "/healthz"
+		return c.componentURL(component) + "/healthz"
 	}
+}
+
+func (c *Cluster) componentURL(component string) string {
+	if component == etcd || component == kwok {
+		return c.url("http", component)
+	}
+	return c.url("https", component)
 }
 
 // probeClient trusts any server: it talks to children on loopback, and some of
@@ -276,10 +284,18 @@ func probe(ctx context.Context, client *http.Client, url string) error {
 }
 
 func (c *Cluster) url(scheme, name string) string {
-	return fmt.Sprintf("%s://127.0.0.1:%d", scheme, c.ports[name])
+	return scheme + "://" + c.address(name)
 }
 
-func (c *Cluster) server() string { return c.url("https", apiServer) }
+func (c *Cluster) address(name string) string { return fmt.Sprintf("127.0.0.1:%d", c.ports[name]) }
+
+// server is where clients find the API server.
+func (c *Cluster) server() string {
+	if c.balances() {
+		return c.url("https", balancerPort)
+	}
+	return c.url("https", apiServer)
+}
 
 func (c *Cluster) path(elem ...string) string {
 	return filepath.Join(append([]string{c.opts.Dir}, elem...)...)

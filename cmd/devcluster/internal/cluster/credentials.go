@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"k8s.io/client-go/rest"
@@ -24,7 +25,8 @@ type identity struct {
 // loader is devcluster itself. Its requests are not in the audit log.
 var loader = identity{name: "devcluster", user: "devcluster", groups: []string{"system:masters"}}
 
-// people have a kubeconfig for others to use; users.go says what they may do.
+// people have a kubeconfig for others to use; users.go says what they may do. The
+// first is the admin.
 var people = []identity{
 	{name: "admin", user: "admin", groups: []string{"system:masters"}},
 	{name: "namespaced", user: "namespaced", namespace: TenantNamespace},
@@ -85,24 +87,52 @@ func openCredentials(dir string) (*credentials, error) {
 }
 
 // writeKubeconfigs writes the kubeconfig of everybody.
-func (c *credentials) writeKubeconfigs(dir, server string) error {
+func (c *Cluster) writeKubeconfigs() error {
 	for _, list := range [][]identity{people, robots} {
 		for _, id := range list {
-			err := kubeconfig.Write(kubeconfigFile(dir, id.name), kubeconfig.Config{
-				Server:    server,
-				CA:        c.ca.CertPEM,
-				User:      id.user,
-				Cert:      c.clients[id.name].CertPEM,
-				Key:       c.clients[id.name].KeyPEM,
-				Namespace: id.namespace,
-			})
-			if err != nil {
+			if err := c.writeKubeconfig(id.name, id, c.server()); err != nil {
 				return err
 			}
 		}
 	}
+	if c.opts.Proxy {
+		// The proxy looks at no token, but kubectl asks its user for a password
+		// where there is none.
+		err := kubeconfig.Write(kubeconfigFile(c.opts.Dir, proxied), kubeconfig.Config{
+			Server: c.url("http", proxyPort), User: people[0].user, Token: "none",
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !c.balances() {
+		return nil
+	}
+	for i, name := range c.apiServers() {
+		if err := c.writeKubeconfig(directName(i), people[0], c.componentURL(name)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
+
+// writeKubeconfig writes the file called name, with which id connects to server.
+func (c *Cluster) writeKubeconfig(name string, id identity, server string) error {
+	return kubeconfig.Write(kubeconfigFile(c.opts.Dir, name), kubeconfig.Config{
+		Server:    server,
+		CA:        c.creds.ca.CertPEM,
+		User:      id.user,
+		Cert:      c.creds.clients[id.name].CertPEM,
+		Key:       c.creds.clients[id.name].KeyPEM,
+		Namespace: id.namespace,
+	})
+}
+
+// proxied is the name of the kubeconfig that leads to the proxy.
+const proxied = "proxied"
+
+// directName is the name of the admin's kubeconfig for one API server.
+func directName(i int) string { return fmt.Sprintf("apiserver-%d", i+1) }
 
 // restConfig is how devcluster itself connects.
 func (c *credentials) restConfig(server string) *rest.Config {

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/informerd/informerd/cmd/devcluster/internal/process"
@@ -18,10 +21,12 @@ type Info struct {
 	PID         int               `json:"pid"`   // of devcluster; 0 when it has ended
 	Ready       bool              `json:"ready"` // the ready line was printed
 	Version     string            `json:"version"`
-	Server      string            `json:"server"` // URL of the API server
+	Server      string            `json:"server"`             // URL of the API server, or of the balancer
+	Balancer    string            `json:"balancer,omitempty"` // its address, if there is one
+	Proxy       string            `json:"proxy,omitempty"`    // its URL, if there is one
 	CAFile      string            `json:"caFile"`
 	Kubeconfig  string            `json:"kubeconfig"`  // of the admin
-	Kubeconfigs map[string]string `json:"kubeconfigs"` // by user: admin, namespaced, nobody, nosecrets
+	Kubeconfigs map[string]string `json:"kubeconfigs"` // by user: admin, namespaced, nobody, nosecrets; proxied, apiserver-1, ...
 	AuditLog    string            `json:"auditLog"`
 	Control     string            `json:"controlSocket"`
 	Components  []ComponentInfo   `json:"components"`
@@ -34,8 +39,11 @@ type ComponentInfo struct {
 	PID     int           `json:"pid,omitempty"`
 	Started *time.Time    `json:"started,omitempty"`
 	Port    int           `json:"port"` // on 127.0.0.1
+	URL     string        `json:"url"`
 	Log     string        `json:"log"`
 	Args    []string      `json:"args"`
+	Program string        `json:"program,omitempty"` // unless it is devcluster itself
+	Deaths  int           `json:"deaths,omitempty"`  // by itself, since devcluster started
 }
 
 // ReadInfo reads the description of the cluster in dir. A directory that never
@@ -60,6 +68,60 @@ func (i *Info) EtcdURL() string {
 		}
 	}
 	return ""
+}
+
+func (c *Cluster) infoLocked() *Info {
+	info := &Info{
+		PID:         os.Getpid(),
+		Ready:       c.ready,
+		Version:     c.opts.Version,
+		Server:      c.server(),
+		CAFile:      c.creds.ca.CertFile(),
+		Kubeconfig:  kubeconfigFile(c.opts.Dir, "admin"),
+		Kubeconfigs: map[string]string{},
+		AuditLog:    c.auditLog(),
+		Control:     c.socket,
+	}
+	if c.ended {
+		info.PID = 0
+	}
+	for _, id := range people {
+		info.Kubeconfigs[id.name] = kubeconfigFile(c.opts.Dir, id.name)
+	}
+	if c.balances() {
+		info.Balancer = c.address(balancerPort)
+		for i := range c.apiServers() {
+			name := directName(i)
+			info.Kubeconfigs[name] = kubeconfigFile(c.opts.Dir, name)
+		}
+	}
+	if c.opts.Proxy {
+		info.Proxy = c.url("http", proxyPort)
+		info.Kubeconfigs[proxied] = kubeconfigFile(c.opts.Dir, proxied)
+	}
+	for _, name := range c.names {
+		s := c.processes[name].Status()
+		ci := ComponentInfo{
+			Name:  name,
+			State: s.State,
+			PID:   s.PID,
+			Port:  c.ports[name],
+			URL:   c.componentURL(name),
+			Log:   c.logFile(name),
+			Args:  c.args(name),
+		}
+		if path := c.processes[name].Path(); path != c.opts.Program {
+			ci.Program = path
+		}
+		if d := c.deaths[name]; d != nil {
+			ci.Deaths = d.total
+		}
+		if !s.Started.IsZero() {
+			ci.Started = &s.Started
+		}
+		info.Components = append(info.Components, ci)
+	}
+	return info
 }
 
 func writeInfo(dir string, info *Info) error {
@@ -90,6 +152,14 @@ func savedPorts(dir string) map[string]int {
 	}
 	for _, c := range info.Components {
 		ports[c.Name] = c.Port
+	}
+	for name, address := range map[string]string{
+		balancerPort: info.Balancer,
+		proxyPort:    strings.TrimPrefix(info.Proxy, "http://"),
+	} {
+		if _, port, err := net.SplitHostPort(address); err == nil {
+			ports[name], _ = strconv.Atoi(port)
+		}
 	}
 	return ports
 }

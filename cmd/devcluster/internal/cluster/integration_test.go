@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -18,7 +17,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -30,13 +28,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/informerd/informerd/cmd/devcluster/internal/cluster"
 	"github.com/informerd/informerd/cmd/devcluster/internal/pki"
+	"github.com/informerd/informerd/cmd/devcluster/internal/process"
 )
 
 // TestIntegration drives the real binary: $DEVCLUSTER if set, else a fresh
@@ -86,16 +82,25 @@ func TestIntegration(t *testing.T) {
 	}
 	t.Run("demo again", d.testDemo)
 
-	// A component that dies takes the cluster down, and says so.
-	for _, c := range after.Components {
-		if c.Name == "kube-scheduler" {
-			_ = syscall.Kill(c.PID, syscall.SIGKILL)
+	// A component that dies is told of and started again.
+	dead := d.pid(t, "kube-scheduler")
+	_ = syscall.Kill(dead, syscall.SIGKILL)
+	eventually(t, func() error {
+		for _, c := range d.info(t).Components {
+			if c.Name == "kube-scheduler" && c.State == process.Ready && c.PID != dead && c.Deaths == 1 {
+				return nil
+			}
+		}
+		return errors.New("kube-scheduler is not started again")
+	})
+	for _, want := range []string{"kube-scheduler died: signal: killed", "death 1 of kube-scheduler, which is started again in 1s"} {
+		if !strings.Contains(d.stderr.String(), want) {
+			t.Errorf("stderr does not say %q:\n%s", want, d.stderr)
 		}
 	}
-	if err := d.wait(t); err == nil || !strings.Contains(d.stderr.String(), "kube-scheduler died: signal: killed") {
-		t.Errorf("after the death of a component: %v\n%s", err, d.stderr)
+	if err := d.stop(t, syscall.SIGTERM); err != nil {
+		t.Errorf("after SIGTERM: %v\n%s", err, d.stderr)
 	}
-	assertGone(t, after)
 
 	// Nor does anything outlive devcluster itself.
 	d = start(t, dir, "--components", "etcd,kube-apiserver")
@@ -362,13 +367,7 @@ func (d *devcluster) testAggregatedAPI(t *testing.T) {
 func (d *devcluster) testControl(t *testing.T) {
 	client := d.client(t, "admin", "test")
 	before := d.info(t)
-	ctl := func(args ...string) {
-		t.Helper()
-		out, err := exec.Command(binary(t), append([]string{"ctl", "--dir", d.dir}, args...)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("ctl %v: %v\n%s", args, err, out)
-		}
-	}
+	ctl := func(args ...string) { t.Helper(); d.ctl(t, args...) }
 	// An open watch must not hold the server up.
 	watch, err := client.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -412,220 +411,4 @@ func (d *devcluster) testControl(t *testing.T) {
 	if err != nil || bytes.Count(out, []byte(" ready ")) != len(cluster.Components) {
 		t.Errorf("ctl status: %v\n%s", err, out)
 	}
-}
-
-// devcluster is a running one.
-type devcluster struct {
-	dir    string
-	cmd    *exec.Cmd
-	stderr *buffer
-	exited chan struct{}
-	err    error
-}
-
-func start(t *testing.T, dir string, args ...string) *devcluster {
-	t.Helper()
-	d := &devcluster{dir: dir, stderr: &buffer{}, exited: make(chan struct{})}
-	d.cmd = exec.Command(binary(t), append([]string{"--dir", dir}, args...)...)
-	d.cmd.Stderr = d.stderr
-	stdout, err := d.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := make(chan string, 100)
-	go func() {
-		defer close(d.exited)
-		for s := bufio.NewScanner(stdout); s.Scan(); {
-			lines <- s.Text()
-		}
-		close(lines)
-		d.err = d.cmd.Wait()
-	}()
-	t.Cleanup(func() {
-		_ = d.cmd.Process.Signal(syscall.SIGTERM)
-		<-d.exited
-		for line := range lines {
-			t.Errorf("more than one line on stdout: %s", line)
-		}
-		if t.Failed() {
-			t.Logf("stderr:\n%s", d.stderr)
-		}
-	})
-	select {
-	case line := <-lines:
-		if want := "devcluster ready: kubeconfig=" + dir + "/kubeconfig server=https://127.0.0.1:"; !strings.HasPrefix(line, want) {
-			t.Fatalf("stdout: %q, want %s...\n%s", line, want, d.stderr)
-		}
-	case <-time.After(3 * time.Minute):
-		t.Fatalf("no ready line\n%s", d.stderr)
-	}
-	return d
-}
-
-func (d *devcluster) stop(t *testing.T, sig syscall.Signal) error {
-	t.Helper()
-	if err := d.cmd.Process.Signal(sig); err != nil {
-		t.Fatal(err)
-	}
-	return d.wait(t)
-}
-
-func (d *devcluster) wait(t *testing.T) error {
-	t.Helper()
-	select {
-	case <-d.exited:
-		return d.err
-	case <-time.After(30 * time.Second):
-		t.Fatalf("does not end\n%s", d.stderr)
-		return nil
-	}
-}
-
-func (d *devcluster) info(t *testing.T) *cluster.Info {
-	t.Helper()
-	info, err := cluster.ReadInfo(d.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info
-}
-
-func (d *devcluster) config(t *testing.T, user string) *rest.Config {
-	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", d.info(t).Kubeconfigs[user])
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS = -1
-	return config
-}
-
-func (d *devcluster) client(t *testing.T, user, agent string) kubernetes.Interface {
-	t.Helper()
-	config := d.config(t, user)
-	config.UserAgent = agent
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
-
-func (d *devcluster) dynamic(t *testing.T, user string) dynamic.Interface {
-	t.Helper()
-	client, err := dynamic.NewForConfig(d.config(t, user))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
-
-func (d *devcluster) namespaceUID(t *testing.T) string {
-	t.Helper()
-	ns, err := d.client(t, "admin", "test").CoreV1().Namespaces().Get(t.Context(), "shop", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(ns.UID)
-}
-
-// assertGone checks that no component of the cluster runs any more.
-func assertGone(t *testing.T, info *cluster.Info) {
-	t.Helper()
-	for _, c := range info.Components {
-		if c.PID == 0 {
-			continue
-		}
-		eventually(t, func() error {
-			cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", c.PID))
-			if err == nil && bytes.Contains(cmdline, []byte(c.Name)) {
-				return fmt.Errorf("%s (pid %d) still runs", c.Name, c.PID)
-			}
-			return nil
-		})
-	}
-}
-
-func eventually(t *testing.T, do func() error) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for {
-		err := do()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-}
-
-func keep[T any](items []T, want func(T) bool) []T {
-	var kept []T
-	for _, item := range items {
-		if want(item) {
-			kept = append(kept, item)
-		}
-	}
-	return kept
-}
-
-// buffer is a bytes.Buffer for a writer and a reader at a time.
-type buffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
-var built struct {
-	once sync.Once
-	path string
-	err  error
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if built.path != "" {
-		os.RemoveAll(filepath.Dir(built.path))
-	}
-	os.Exit(code)
-}
-
-// binary is the program under test.
-func binary(t *testing.T) string {
-	t.Helper()
-	if path := os.Getenv("DEVCLUSTER"); path != "" {
-		return path
-	}
-	built.once.Do(func() {
-		dir, err := os.MkdirTemp("", "devcluster-build-")
-		if err != nil {
-			built.err = err
-			return
-		}
-		built.path = filepath.Join(dir, "devcluster")
-		out, err := exec.Command("../../build.sh", built.path).CombinedOutput()
-		if err != nil {
-			built.err = fmt.Errorf("build: %w\n%s", err, out)
-		}
-	})
-	if built.err != nil {
-		t.Fatal(built.err)
-	}
-	return built.path
 }

@@ -1,9 +1,10 @@
-// Package control lets another process act on single components of a running
-// devcluster: HTTP and JSON over a unix socket that only its owner can open.
-// A request is answered when its action is done.
+// Package control lets another process give orders to a running devcluster: HTTP
+// and JSON over a unix socket that only its owner can open. An order is answered
+// when it is carried out. What orders there are is no business of this package.
 package control
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,15 +14,20 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
-// Actions are what can be done to a component.
-var Actions = []string{"start", "stop", "kill", "restart", "pause", "resume"}
+// Order is what is asked of a devcluster.
+type Order struct {
+	Action string          `json:"action"`
+	Args   []string        `json:"args,omitempty"`
+	Flags  map[string]int  `json:"flags,omitempty"`
+	Body   json.RawMessage `json:"body,omitempty"` // for orders that take a document
+}
 
-// Handler carries out action on component, and returns when it is done.
-type Handler func(ctx context.Context, action, component string) error
+// Handler carries out an order and returns when it is done. Its result, if it is
+// not nil, is sent as JSON.
+type Handler func(ctx context.Context, order Order) (result any, err error)
 
 // maxPath is the longest path of a unix socket that Linux and macOS both take.
 const maxPath = 103
@@ -52,17 +58,18 @@ func Listen(dir string) (net.Listener, error) {
 // the socket, and the directory that Listen made for it.
 func Serve(ctx context.Context, listener net.Listener, handle Handler) error {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /components/{component}/{action}", func(w http.ResponseWriter, r *http.Request) {
-		action := r.PathValue("action")
-		if !slices.Contains(Actions, action) {
-			reply(w, http.StatusBadRequest, unknownAction(action))
+	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
+		var order Order
+		if err := json.NewDecoder(r.Body).Decode(&order); err != nil {
+			reply(w, http.StatusBadRequest, nil, fmt.Errorf("read order: %w", err))
 			return
 		}
-		if err := handle(r.Context(), action, r.PathValue("component")); err != nil {
-			reply(w, http.StatusConflict, err)
+		result, err := handle(r.Context(), order)
+		if err != nil {
+			reply(w, http.StatusConflict, nil, err)
 			return
 		}
-		reply(w, http.StatusOK, nil)
+		reply(w, http.StatusOK, result, nil)
 	})
 	server := &http.Server{Handler: mux}
 	stopped := make(chan struct{})
@@ -82,53 +89,54 @@ func Serve(ctx context.Context, listener net.Listener, handle Handler) error {
 	return err
 }
 
-// Do asks the devcluster behind socket to carry out action on component.
-func Do(ctx context.Context, socket, action, component string) error {
-	if !slices.Contains(Actions, action) {
-		return unknownAction(action)
-	}
+// Do has the devcluster behind socket carry out an order. The result is nil if
+// the order has none.
+func Do(ctx context.Context, socket string, order Order) (json.RawMessage, error) {
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}
 	defer transport.CloseIdleConnections()
-	url := fmt.Sprintf("http://devcluster/components/%s/%s", component, action)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
+	data, err := json.Marshal(order)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://devcluster/orders", bytes.NewReader(data))
+	if err != nil {
+		return nil, err
 	}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return err
-	}
-	if resp.StatusCode == http.StatusOK {
-		return nil
+		return nil, err
 	}
 	var a answer
-	if err := json.Unmarshal(body, &a); err != nil || a.Error == "" {
-		return fmt.Errorf("%s: %s", resp.Status, body)
+	if err := json.Unmarshal(body, &a); err != nil || resp.StatusCode != http.StatusOK && a.Error == "" {
+		return nil, fmt.Errorf("%s: %s", resp.Status, body)
 	}
-	return errors.New(a.Error)
+	if a.Error != "" {
+		return nil, errors.New(a.Error)
+	}
+	return a.Result, nil
 }
 
 type answer struct {
-	Error string `json:"error,omitempty"`
+	Error  string          `json:"error,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
 }
 
-func reply(w http.ResponseWriter, code int, err error) {
+func reply(w http.ResponseWriter, code int, result any, err error) {
+	var a answer
+	if result != nil {
+		a.Result, err = json.Marshal(result)
+	}
+	if err != nil {
+		a = answer{Error: err.Error()}
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	var a answer
-	if err != nil {
-		a.Error = err.Error()
-	}
 	_ = json.NewEncoder(w).Encode(a)
-}
-
-func unknownAction(action string) error {
-	return fmt.Errorf("unknown action %q; there are: %s", action, strings.Join(Actions, ", "))
 }

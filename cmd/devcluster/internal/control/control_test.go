@@ -40,29 +40,33 @@ func testDo(t *testing.T, dir string) {
 	served := make(chan error, 1)
 	var got []string
 	go func() {
-		served <- Serve(ctx, listener, func(_ context.Context, action, component string) error {
-			got = append(got, action+" "+component)
-			if component == "nothing" {
-				return errors.New("there is no component nothing")
+		served <- Serve(ctx, listener, func(_ context.Context, order Order) (any, error) {
+			got = append(got, strings.Join(append([]string{order.Action}, order.Args...), " "))
+			switch {
+			case order.Action == "explode":
+				return nil, errors.New("nothing explodes here")
+			case order.Body != nil:
+				return map[string]int{"bytes": len(order.Body), "n": order.Flags["n"]}, nil
 			}
-			return nil
+			return nil, nil
 		})
 	}()
 
-	if err := Do(t.Context(), socket, "stop", "etcd"); err != nil {
-		t.Error(err)
+	if result, err := Do(t.Context(), socket, Order{Action: "stop", Args: []string{"etcd"}}); err != nil || result != nil {
+		t.Errorf("Do(stop) = %s, %v", result, err)
 	}
-	if err := Do(t.Context(), socket, "start", "nothing"); err == nil || err.Error() != "there is no component nothing" {
-		t.Errorf("Do(nothing) = %v", err)
+	if _, err := Do(t.Context(), socket, Order{Action: "explode"}); err == nil || err.Error() != "nothing explodes here" {
+		t.Errorf("Do(explode) = %v", err)
 	}
-	if err := Do(t.Context(), socket, "explode", "etcd"); err == nil || !strings.Contains(err.Error(), "start, stop, kill") {
-		t.Errorf("Do(explode) = %v, want the list of actions", err)
+	order := Order{Action: "eat", Body: []byte(`{"a":1}`), Flags: map[string]int{"n": 3}}
+	if result, err := Do(t.Context(), socket, order); err != nil || string(result) != `{"bytes":7,"n":3}` {
+		t.Errorf("Do(eat) = %s, %v", result, err)
 	}
 	cancel()
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	if want := "stop etcd,start nothing"; strings.Join(got, ",") != want {
+	if want := "stop etcd,explode,eat"; strings.Join(got, ",") != want {
 		t.Errorf("handled %q, want %s", got, want)
 	}
 	if _, err := os.Stat(socket); !errors.Is(err, os.ErrNotExist) {

@@ -17,6 +17,7 @@ type Config struct {
 	CA        []byte // PEM
 	User      string
 	Cert, Key []byte // PEM, the user's client certificate
+	Token     string // instead of a certificate
 	Namespace string // of the context; empty means default
 }
 
@@ -28,7 +29,7 @@ func Write(path string, c Config) error {
 			cluster: {Server: c.Server, CertificateAuthorityData: c.CA},
 		},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{
-			c.User: {ClientCertificateData: c.Cert, ClientKeyData: c.Key},
+			c.User: {ClientCertificateData: c.Cert, ClientKeyData: c.Key, Token: c.Token},
 		},
 		Contexts: map[string]*clientcmdapi.Context{
 			name: {Cluster: cluster, AuthInfo: c.User, Namespace: c.Namespace},

@@ -1,6 +1,6 @@
 // Package process runs one child process that can be stopped and started again
 // any number of times, and that never outlives its parent. It decides nothing:
-// no restarts, no order between processes. It does not pass on the child's
+// when one that died is revived and in what order processes start is up to others. It does not pass on the child's
 // output either, which goes to a file; the tail of that file is part of the
 // error when the child dies.
 package process
@@ -61,7 +61,7 @@ type Status struct {
 // Process is a child process. Its methods may be called concurrently; those
 // that change its state wait for each other.
 type Process struct {
-	opts Options
+	opts Options // Path is guarded by mu
 
 	ops sync.Mutex // held by Start, Stop, ...: one at a time; taken before mu
 
@@ -105,6 +105,21 @@ func New(opts Options) *Process {
 // Name is the name it was made with.
 func (p *Process) Name() string { return p.opts.Name }
 
+// SetPath changes the program that the next start runs.
+func (p *Process) SetPath(path string) {
+	p.mu.Lock()
+	p.opts.Path = path
+	p.mu.Unlock()
+	p.changed()
+}
+
+// Path is the program that the next start runs.
+func (p *Process) Path() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.opts.Path
+}
+
 // Status returns the present state.
 func (p *Process) Status() Status {
 	p.mu.Lock()
@@ -124,8 +139,25 @@ func (p *Process) Start(ctx context.Context) error {
 	if p.current().alive() {
 		return fmt.Errorf("%s is already running", p.opts.Name)
 	}
+	return p.start(ctx, Stopped)
+}
+
+// Revive starts the process if it died and nobody has started or stopped it
+// since; otherwise it does nothing. A failure leaves it died.
+func (p *Process) Revive(ctx context.Context) error {
+	p.ops.Lock()
+	defer p.ops.Unlock()
+	if p.Status().State != Died {
+		return nil
+	}
+	return p.start(ctx, Died)
+}
+
+// start does the work of Start. A failure leaves the process in state failed.
+func (p *Process) start(ctx context.Context, failed State) error {
 	r, err := p.spawn()
 	if err != nil {
+		p.set(failed, p.current())
 		return fmt.Errorf("start %s: %w", p.opts.Name, err)
 	}
 	p.set(Starting, r)
@@ -136,9 +168,10 @@ func (p *Process) Start(ctx context.Context) error {
 	if err := p.awaitReady(ctx, r); err != nil {
 		// The tail is read before the kill, which adds nothing to the log.
 		err = fmt.Errorf("start %s: %w%s", p.opts.Name, err, p.tail(r))
-		p.set(Stopped, r)
+		p.set(failed, r)
 		send(r, syscall.SIGKILL)
 		<-r.exited
+		p.changed()
 		return err
 	}
 	p.set(Ready, r)
@@ -216,7 +249,7 @@ func (p *Process) spawn() (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(p.opts.Path, p.opts.Args...)
+	cmd := exec.Command(p.Path(), p.opts.Args...)
 	cmd.Env = p.opts.Env
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = childAttributes()

@@ -194,6 +194,49 @@ func TestUnexpectedDeath(t *testing.T) {
 	}
 }
 
+// TestRevive: only a process that died is revived, and only until somebody else
+// decides about it.
+func TestRevive(t *testing.T) {
+	died := make(chan error, 1)
+	p := newProcess(t, "sleep", func(o *Options) { o.Died = func(err error) { died <- err } })
+	revive := func(want State) {
+		t.Helper()
+		if err := p.Revive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s := p.Status(); s.State != want {
+			t.Errorf("Status() = %+v after Revive, want %s", s, want)
+		}
+	}
+	die := func() {
+		t.Helper()
+		if err := syscall.Kill(p.Status().PID, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		<-died
+	}
+	revive(Stopped)
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	die()
+	revive(Ready)
+	revive(Ready)
+	die()
+	program := p.Path()
+	p.SetPath("/nowhere")
+	if err := p.Revive(t.Context()); err == nil || p.Status().State != Died {
+		t.Errorf("Revive() of a missing program = %v, %+v", err, p.Status())
+	}
+	p.SetPath(program)
+	revive(Ready)
+	die()
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	revive(Stopped)
+}
+
 func TestChildDiesWithParent(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs the parent death signal of Linux")
