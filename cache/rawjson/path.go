@@ -122,6 +122,13 @@ func (p Path) Field(name string) Path {
 // Elements is the path of every element of what p selects.
 func (p Path) Elements() Path { return Path{s: p.s + "[*]"} }
 
+// Below is how many steps p is below outer, 0 for where outer itself may lead; ok is
+// false if it does not lead there.
+func (p Path) Below(outer Path) (steps int, ok bool) {
+	inner, above := p.steps(), outer.steps()
+	return len(inner) - len(above), len(above) <= len(inner) && overlap(inner, above)
+}
+
 // Multi reports whether p can yield more than one value.
 func (p Path) Multi() bool {
 	for _, st := range p.steps() {
