@@ -4,7 +4,7 @@ import { link } from "./api";
 import { bytes, count, plural, seconds, time } from "./format";
 import { late } from "./late";
 import { headingOf, objectsOf, sectionNames, sectionOf } from "./places";
-import { keyOf, known, nextTry, now, poll, readable, refused, resources, several, type Resource } from "./resources";
+import { ageOf, keyOf, known, nextTry, now, poll, readable, refused, resources, several, type Resource } from "./resources";
 import { href, params, view } from "./route";
 import { retryStreams } from "./sse";
 import { Dialog, Icon, meaning, notice, StateIcon } from "./ui";
@@ -179,9 +179,14 @@ function StatusLine() {
     text = "Asking informerd…";
   } else if (stale.length > 0) {
     level = "stale";
-    const ages = stale.map((r) => (r.contactTime ? (now.value - Date.parse(r.contactTime)) / 1000 : (r.age ?? 0)));
-    text = stale.length === watched.length || stale.length > 5 ? "The API server does not answer informerd" : `${stale.map((r) => r.name).join(", ")} stale`;
-    more = `data is up to ${seconds(Math.max(...ages))} old; it catches up by itself`;
+    const ages = stale.map((r) => ageOf(r) ?? Infinity);
+    // One that is current shows that the API server answers: what is wrong with the
+    // others may be one server of several, or their own.
+    const readable = watched.filter((r) => r.state === "live" || r.state === "stale" || r.state === "warm");
+    if (stale.length === readable.length) text = "The API server does not answer informerd";
+    else text = stale.length > 5 ? `${stale.length} of ${plural(readable.length, "resource")} stale` : `${stale.map((r) => r.name).join(", ")} stale`;
+    const oldest = Math.max(...ages);
+    more = `${oldest < Infinity ? `data is up to ${seconds(oldest)} old` : "how old data is is not known"}; it catches up by itself`;
   } else if (of("syncing") > 0) {
     level = "busy";
     text = `Starting: ${of("syncing")} of ${watched.length} resources have no data yet`;

@@ -28,7 +28,7 @@ export interface Resource {
   rawBytes: number;
   resourceVersion?: string;
   lastEventTime?: string;
-  contactTime?: string;
+  provenTime?: string;
   age?: number;
   indexes: string[];
   counts: { events: number; relists: number; compared: number; fetched: number; expired: number; restarts: number; unextracted: number; undecoded: number; mended: number; subscribers: number };
@@ -48,6 +48,18 @@ export const asOf = signal(0);
 export const rates = signal<ReadonlyMap<string, number>>(new Map());
 /** The time, each second while the page is looked at. */
 export const now = signal(Date.now());
+
+/** When the resources shown were asked for (ms). */
+let asked = 0;
+
+/**
+ * The seconds since the API server last proved a resource current; null where
+ * nobody knows. It is what informerd says and the time since: the clocks of
+ * informerd and of this browser are not compared.
+ */
+export function ageOf(r: Resource): number | null {
+  return r.age === undefined ? null : r.age + Math.max(0, now.value - asked) / 1000;
+}
 
 export const clusters = computed(() => [...new Set(resources.value.map((r) => r.cluster ?? ""))]);
 export const several = computed(() => clusters.value.length > 1);
@@ -123,6 +135,7 @@ export async function poll(): Promise<void> {
   clearTimeout(timer);
   const timeout = new AbortController();
   const watchdog = setTimeout(() => timeout.abort(), 8000);
+  const began = Date.now();
   try {
     const r = await request("v1/resources", { headers: etag ? { "If-None-Match": etag } : {}, signal: timeout.signal });
     const at = Date.now();
@@ -130,6 +143,7 @@ export async function poll(): Promise<void> {
       const list = (await r.json()) as List<Resource>;
       etag = r.headers.get("ETag") ?? "";
       measure(list.items, at);
+      asked = began;
       resources.value = list.items;
       known.value = true;
     } else {

@@ -20,10 +20,10 @@ const shapes: Record<State | "none", string> = {
 };
 
 export const meaning: Record<State, string> = {
-  live: "live: as the API server has it",
+  live: "live: proven current by the API server a moment ago",
   warm: "warm: from the snapshot, not yet proven current",
   syncing: "not there yet: being listed",
-  stale: "stale: the watch is down, this is the last that was seen",
+  stale: "stale: not proven current any more, this is the last that was seen",
   forbidden: "not allowed: the API server refuses to let informerd read it",
   failed: "failed: it could not be read",
   unwatched: "not watched: the configuration leaves it out",

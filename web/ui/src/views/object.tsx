@@ -1,13 +1,14 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { ApiError, type KubeObject } from "../api";
-import { seconds, time } from "../format";
+import { time } from "../format";
 import { late } from "../late";
 import { headingOf, objectsOf } from "../places";
-import { byKey, find, keyOf, known, now, readable, type Resource } from "../resources";
+import { byKey, find, keyOf, known, readable, type Resource } from "../resources";
 import { params, update } from "../route";
 import { anyStatus, statusColumn } from "../table/columns";
 import { jsonLines, yaml, yamlLines } from "../text";
 import { absence, copy, Icon, meaning, Popover, StateIcon, StateMark } from "../ui";
+import { Old } from "./age";
 import { Changes } from "./changes";
 import { Code } from "./code";
 import { Compare } from "./compare";
@@ -66,7 +67,7 @@ function OneObject({ r: first, ns, name }: { r: Resource; ns: string; name: stri
         ) : (
           <span class="fresh">
             <StateMark state={r.state} reason={r.reason} />
-            {r.state !== "live" && r.contactTime && <small>{seconds((now.value - Date.parse(r.contactTime)) / 1000)} old</small>}
+            {r.state !== "live" && <Old r={r} />}
           </span>
         )}
         <span class="space" />

@@ -2,9 +2,9 @@ import { useComputed } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, errorText } from "../api";
 import { selectionQuery, type FollowStatus, type Selection } from "../follow";
-import { count, plural, seconds } from "../format";
+import { count, plural } from "../format";
 import { headingOf, objectOf } from "../places";
-import { asPatterns, byKey, keyOf, known, match, now, readable, type Resource } from "../resources";
+import { asPatterns, byKey, keyOf, known, match, readable, type Resource } from "../resources";
 import { href, params, update } from "../route";
 import { manySources, oneSource } from "../source";
 import { serverOrder, type Column } from "../table/columns";
@@ -14,6 +14,7 @@ import { textFilter, type Order } from "../table/rows";
 import { choose, frame, joinIds, remember, remembered, splitIds, usualColumns } from "../table/setup";
 import { Icon, StateIcon, StateMark } from "../ui";
 import { Absent, AbsentStrip } from "./absent";
+import { Old } from "./age";
 import { ColumnsMenu } from "./columns-menu";
 import { Facets } from "./facets";
 import { QueryBar } from "./query-bar";
@@ -216,11 +217,10 @@ function Fresh({ list, parts }: { list: Resource[]; parts: FollowStatus[] }) {
     if (!broken) return <StateMark state="live" />;
     return <span class="state state-stale" title={errorText(broken.error)}><StateIcon state="stale" />reconnecting</span>;
   }
-  const age = r.contactTime ? (now.value - Date.parse(r.contactTime)) / 1000 : null;
   return (
     <span class="fresh">
       <StateMark state={r.state} reason={r.reason} />
-      {age !== null && <small>{seconds(age)} old</small>}
+      <Old r={r} />
     </span>
   );
 }

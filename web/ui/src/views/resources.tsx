@@ -2,10 +2,11 @@ import { useComputed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { bytes, count, duration, plural, rate, seconds } from "../format";
 import { objectsOf } from "../places";
-import { keyOf, known, now, rates, readable, resources, several, type Resource } from "../resources";
+import { ageOf, keyOf, known, now, rates, readable, resources, several, type Resource } from "../resources";
 import { params, update } from "../route";
 import { StateIcon, StateMark } from "../ui";
 import type { State } from "../api";
+import { AsOf } from "./age";
 
 // Every resource that was discovered and what is held of it.
 
@@ -27,7 +28,7 @@ const columns: Col[] = [
   { id: "bytes", title: "Held", number: true, by: (r) => r.bytes, cell: (r) => held(r, <span title={bytes(r.rawBytes) + " as JSON"}>{bytes(r.bytes)}</span>) },
   { id: "rate", title: "Events/s", number: true, by: (r) => rates.value.get(keyOf(r)) ?? 0, cell: (r) => held(r, <Rate r={r} />) },
   { id: "last", title: "Last event", number: true, by: (r) => -Date.parse(r.lastEventTime ?? "0"), cell: (r) => (r.lastEventTime ? <time dateTime={r.lastEventTime} title={r.lastEventTime}>{duration(now.value - Date.parse(r.lastEventTime))}</time> : "") },
-  { id: "age", title: "As of", number: true, by: (r) => -Date.parse(r.contactTime ?? "0"), cell: (r) => (r.contactTime ? <time dateTime={r.contactTime} title={"known to be current at " + r.contactTime}>{seconds((now.value - Date.parse(r.contactTime)) / 1000)}</time> : "") },
+  { id: "age", title: "As of", number: true, by: (r) => ageOf(r) ?? Number.MAX_VALUE, cell: (r) => <AsOf r={r} /> },
   { id: "indexes", title: "Indexes", by: (r) => r.indexes.length, cell: (r) => <span class="soft">{r.state === "unwatched" ? "" : r.indexes.filter((i) => !["namespace", "label", "owner"].includes(i)).join(", ")}</span> },
 ];
 
@@ -149,7 +150,7 @@ function Progress({ all }: { all: Resource[] }) {
   const objects = watched.reduce((n, r) => n + r.objects, 0);
   const size = watched.reduce((n, r) => n + r.bytes, 0);
   const raw = watched.reduce((n, r) => n + r.rawBytes, 0);
-  const oldest = Math.max(0, ...stale.map((r) => r.age ?? 0));
+  const oldest = Math.max(0, ...stale.map((r) => ageOf(r) ?? Infinity));
   return (
     <div class="facts-row">
       <div class="fact">
@@ -167,7 +168,7 @@ function Progress({ all }: { all: Resource[] }) {
             {there} of {watched.length}
           </progress>
         ) : null}
-        <span>{syncing.length ? `listing ${names(syncing)}` : warm.length ? `catching up: ${names(warm)}` : stale.length ? `${stale.length} stale for up to ${seconds(oldest)}` : "start-up is complete"}</span>
+        <span>{syncing.length ? `listing ${names(syncing)}` : warm.length ? `catching up: ${names(warm)}` : stale.length ? `${stale.length} stale${oldest < Infinity ? `, up to ${seconds(oldest)} old` : ""}` : "start-up is complete"}</span>
       </div>
       <div class="fact">
         <b>{trouble.length}</b> not readable
