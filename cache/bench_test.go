@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -166,7 +167,42 @@ func BenchmarkRestore(b *testing.B) {
 func BenchmarkReplace(b *testing.B) {
 	s := filledStore(b, benchPods)
 	objs := s.objectsOf("")
+	for i, o := range objs {
+		objs[i] = o.repacked(slices.Clone(o.data), o.dict)
+	}
 	for b.Loop() {
 		s.Replace("", objs, strconv.Itoa(benchPods))
+	}
+}
+
+// BenchmarkReplaceUnpacked relists without a difference objects that are held with
+// another dictionary than those of the list are packed with.
+func BenchmarkReplaceUnpacked(b *testing.B) {
+	s, other := filledStore(b, benchPods), filledStore(b, benchPods)
+	objs := other.objectsOf("")
+	for i, o := range objs {
+		again := *o
+		again.generation = s.extraction.Load().generation
+		objs[i] = &again
+	}
+	for b.Loop() {
+		if stats := s.Replace("", objs, strconv.Itoa(benchPods)); stats != (ReplaceStats{}) {
+			b.Fatal(stats)
+		}
+	}
+}
+
+// BenchmarkMayFollow looks at a list without a difference, as every relist does
+// before its Replace.
+func BenchmarkMayFollow(b *testing.B) {
+	s := filledStore(b, benchPods)
+	objs := s.objectsOf("")
+	for i, o := range objs {
+		objs[i] = o.repacked(slices.Clone(o.data), o.dict)
+	}
+	for b.Loop() {
+		if err := s.MayFollow("", objs, strconv.Itoa(benchPods)); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -40,9 +40,9 @@ func (c *changes) all() {
 	c.reset, c.keys = true, nil
 }
 
-// saveVersions makes the next batch say anew what the snapshot is complete up to,
+// SaveVersions makes the next batch say anew what the snapshot is complete up to,
 // and of which server, even if no object changed.
-func (s *Store) saveVersions() {
+func (s *Store) SaveVersions() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dirty.versions = true

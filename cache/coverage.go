@@ -10,11 +10,12 @@ import (
 // there. A selector of the configuration, a namespace left out and a source
 // that has not synced yet or is refused all stand against it.
 func (s *Store) Covers(namespace string) bool {
-	if s.spec.LabelSelector != "" || s.spec.FieldSelector != "" || !s.filter.match(namespace) {
-		return false
-	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	e := s.extraction.Load()
+	if e.spec.LabelSelector != "" || e.spec.FieldSelector != "" || !e.filter.match(namespace) {
+		return false
+	}
 	src := s.sourceOf(namespace)
 	return src != nil && src.held()
 }
@@ -43,9 +44,9 @@ func (s *Store) Sources() []StoreSource {
 	return all
 }
 
-// refuse notes whether the API server refuses a source. Its objects stay: they
+// Refuse notes whether the API server refuses a source. Its objects stay: they
 // are not known to be gone.
-func (s *Store) refuse(sourceName string, refused bool) {
+func (s *Store) Refuse(sourceName string, refused bool) {
 	s.mu.Lock()
 	src := s.sources[sourceName]
 	changed := src != nil && src.refused != refused

@@ -19,6 +19,9 @@ var (
 	ErrExpired = errors.New("resourceVersion is too old")
 	// ErrTooNew: the version asked for was not reached in time (504).
 	ErrTooNew = errors.New("resourceVersion is in the future")
+	// ErrWentBack: what was read later is of an earlier version than what is held,
+	// which cannot be in one history.
+	ErrWentBack = errors.New("versions went back")
 	// ErrStopped: the store was closed. Its resource is gone, or has another
 	// store by now; or the Factory ends, and this one is still in its place.
 	ErrStopped = errors.New("informer stopped")

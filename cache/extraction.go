@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/informerd/informerd/cache/rawjson"
@@ -20,20 +21,32 @@ const maxIndexedValue = 1 << 10
 // indexes lack a value for its length.
 const termsVersion = 1
 
-// extraction is what a Store takes from raw objects under one set of index
-// definitions. It is immutable.
+// generations numbers extractions, of all Stores: an Object says by the number of
+// which it is.
+var generations atomic.Uint32
+
+// extraction is what a Store keeps of raw objects and takes from them: a Spec made
+// ready. It is immutable; a Store publishes the present one.
 type extraction struct {
-	generation  uint32
+	generation uint32
+	// earlier are the generations of the same Spec under other index definitions.
+	// Their objects have the same content and only lack the terms of this one.
+	earlier     []uint32
+	spec        Spec // but for Indexes, which are definitions
+	filter      namespaceFilter
 	program     *rawjson.Program
 	names       []string // of indexes, sorted
 	paths       []rawjson.Path
+	drop        []rawjson.Path // as the program does
+	redact      []rawjson.Path
 	definitions map[string]string
 	unique      bool // no key occurs twice in the JSON
 }
 
-func compileExtraction(spec Spec, generation uint32) (*extraction, error) {
+func compileExtraction(spec Spec) (*extraction, error) {
 	e := &extraction{
-		generation:  generation,
+		generation:  generations.Add(1),
+		spec:        spec,
 		definitions: maps.Clone(spec.Indexes),
 		names:       slices.Sorted(maps.Keys(spec.Indexes)),
 		unique:      !spec.Aggregated,
@@ -56,12 +69,58 @@ func compileExtraction(spec Spec, generation uint32) (*extraction, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.drop, e.redact = drop, redact
+	if len(redact) > 0 {
+		e.drop = append(slices.Clone(drop), rawjson.LastApplied)
+	}
+	if e.filter, err = newNamespaceFilter(spec.Namespaces); err != nil {
+		return nil, err
+	}
 	e.program, err = rawjson.Compile(rawjson.Spec{Extract: e.paths, Drop: drop, Redact: redact})
 	if err != nil {
 		return nil, invalidf("paths", "%v", err)
 	}
 	return e, nil
 }
+
+// withIndexes is e under other index definitions.
+func (e *extraction) withIndexes(definitions map[string]string) (*extraction, error) {
+	spec := e.spec
+	spec.Indexes = definitions
+	next, err := compileExtraction(spec)
+	if err != nil {
+		return nil, err
+	}
+	next.earlier = append(slices.Clone(e.earlier), e.generation)
+	return next, nil
+}
+
+// made reports whether o was read under the Spec of e.
+func (e *extraction) made(o *Object) bool {
+	return o.generation == e.generation || slices.Contains(e.earlier, o.generation)
+}
+
+// superseded are the generations of Specs in whose place a Store has taken another.
+// Their objects may hold what is to be seen by nobody any more.
+var superseded sync.Map
+
+// supersede makes it known that the Store of e goes on under another Spec.
+func (e *extraction) supersede() {
+	for _, generation := range e.earlier {
+		superseded.Store(generation, nil)
+	}
+	superseded.Store(e.generation, nil)
+}
+
+// outdated reports whether o was read under a Spec that its Store had before.
+func (o *Object) outdated() bool {
+	_, is := superseded.Load(o.generation)
+	return is
+}
+
+// covers reports whether o was not read under a former Spec of the Store, so that it
+// has what the present one keeps and nothing else.
+func (e *extraction) covers(o *Object) bool { return o.generation == e.generation || !o.outdated() }
 
 func parsePaths(parameter string, paths []string) ([]rawjson.Path, error) {
 	var out []rawjson.Path

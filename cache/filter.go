@@ -22,6 +22,9 @@ type Filter interface {
 	Clock() bool
 }
 
+// A Filter that stands for a field selector also has the method Reads() []rawjson.Path:
+// what it looks at must not be dropped or redacted.
+
 // Hints are conditions that each hold for every object a Filter matches. They
 // may leave objects in that it does not match, never the other way round.
 type Hints struct {

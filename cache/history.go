@@ -65,21 +65,24 @@ func (s *Store) undo(q Query, version string) (*Matcher, *tree, map[Key]*Object,
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	m, err := newMatcher(q, s.extraction.Load())
+	if err == nil {
+		err = s.askableLocked()
+	}
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if newer(version, s.version) {
+	if Newer(version, s.version) {
 		return nil, nil, nil, ErrTooNew
 	}
-	first, ok := s.ring.seek(version)
-	if !ok && version != s.version {
+	first, ok := s.ring.seek(version, s.version)
+	if !ok && version != s.version || s.gaps.within(version) {
 		return nil, nil, nil, ErrExpired
 	}
 	before := map[Key]*Object{}
 	for seq := first; ok && seq < s.ring.next; seq++ {
 		e := s.ring.at(seq)
 		if _, seen := before[e.Object.Key()]; !seen {
-			before[e.Object.Key()] = e.Old
+			before[e.Object.Key()] = e.before()
 		}
 	}
 	return m, s.treeLocked(), before, nil
@@ -99,7 +102,7 @@ func (s *Store) Watches(namespace string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if namespace == "" {
-		return s.sources[""] != nil && len(s.filter) == 0
+		return s.sources[""] != nil && len(s.extraction.Load().filter) == 0
 	}
 	return s.sourceOf(namespace) != nil && s.filter.match(namespace)
 }

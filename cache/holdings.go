@@ -1,52 +1,64 @@
 package cache
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
-// What the informer asks of its Store beside writing to it.
+// What the informer that feeds a Store asks of it beside writing to it.
 
-// sourceVersions are the resourceVersions each synced source is complete up to.
-func (s *Store) sourceVersions() map[string]string {
+// Versions are the resourceVersions that each synced source is complete up to, by
+// the source's namespace, "" for all of them.
+func (s *Store) Versions() map[string]string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.versionsLocked()
 }
 
-// ordered is what is held now, in order. It does not change.
-func (s *Store) ordered() *tree {
+// Holdings are the objects of one source of a Store at one moment, in order. They
+// do not change.
+type Holdings struct {
+	tree   *tree
+	source string
+}
+
+// Holdings are what a source has now; the source "" watches all namespaces.
+func (s *Store) Holdings(source string) Holdings {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.treeLocked()
+	return Holdings{s.treeLocked(), source}
 }
 
-// objectsOf lists the objects a source watches, in order.
-func (s *Store) objectsOf(source string) []*Object {
-	tree := s.ordered()
-	objs := make([]*Object, 0, tree.Len())
-	scanSource(tree, source, func(e entry) bool {
-		objs = append(objs, e.obj)
-		return true
-	})
-	return objs
-}
-
-// countSource is how many of the objects a source watches.
-func countSource(t *tree, source string) (n int) {
-	if source == "" {
-		return t.Len()
+// Len is how many objects there are.
+func (h Holdings) Len() (n int) {
+	if h.source == "" {
+		return h.tree.Len()
 	}
-	scanSource(t, source, func(entry) bool { n++; return true })
+	scanSource(h.tree, h.source, func(entry) bool { n++; return true })
 	return n
 }
 
-// newest are the n objects of a source with the highest resourceVersions, the
-// highest first.
-func (s *Store) newest(source string, n int) []*Object {
+// Get finds an object and its row, a number that no other of the Holdings has.
+func (h Holdings) Get(k Key) (o *Object, row uint32, ok bool) {
+	e, ok := h.tree.Get(probe(k))
+	return e.obj, e.row, ok
+}
+
+// All are the objects in order, with their rows.
+func (h Holdings) All() iter.Seq2[uint32, *Object] {
+	return func(yield func(uint32, *Object) bool) {
+		scanSource(h.tree, h.source, func(e entry) bool { return yield(e.row, e.obj) })
+	}
+}
+
+// Newest are the n objects with the highest resourceVersions, the highest first.
+func (h Holdings) Newest(n int) []*Object {
 	var newest []*Object
-	for _, o := range s.objectsOf(source) {
-		if len(newest) == n && !newer(o.ResourceVersion(), newest[n-1].ResourceVersion()) {
+	for _, o := range h.All() {
+		if len(newest) == n && !Newer(o.ResourceVersion(), newest[n-1].ResourceVersion()) {
 			continue
 		}
-		at := slices.IndexFunc(newest, func(p *Object) bool { return newer(o.ResourceVersion(), p.ResourceVersion()) })
+		at := slices.IndexFunc(newest, func(p *Object) bool { return Newer(o.ResourceVersion(), p.ResourceVersion()) })
 		if at < 0 {
 			at = len(newest)
 		}
@@ -56,10 +68,23 @@ func (s *Store) newest(source string, n int) []*Object {
 	return newest
 }
 
-// saveAnew makes the next batch a Reset that holds everything.
-func (s *Store) saveAnew() {
+// Selects reports whether the Store keeps objects of a namespace.
+func (s *Store) Selects(namespace string) bool { return s.filter.match(namespace) }
+
+// SaveAnew makes the next batch a Reset that holds everything.
+func (s *Store) SaveAnew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dirty.all()
 	s.dirty.saved = map[uint32]struct{}{}
+}
+
+// objectsOf lists the objects a source watches, in order.
+func (s *Store) objectsOf(source string) []*Object {
+	h := s.Holdings(source)
+	objs := make([]*Object, 0, h.tree.Len())
+	for _, o := range h.All() {
+		objs = append(objs, o)
+	}
+	return objs
 }

@@ -74,6 +74,9 @@ func (s *Store) indexValues(name string, r scalar.Range, limit int) ([]IndexValu
 	if idx == nil || isLong(name) {
 		return nil, "", s.extraction.Load().unknownIndex(name)
 	}
+	if err := s.askableLocked(); err != nil {
+		return nil, "", err
+	}
 	found := []IndexValue{}
 	idx.values.texts(r, func(h handle) bool {
 		found = append(found, IndexValue{h.Value().Value, idx.postings[h].len()})

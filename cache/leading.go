@@ -29,6 +29,9 @@ func (s *Store) leading(m *Matcher, limit int) (*leading, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	m, err := s.currentLocked(m)
+	if err == nil {
+		err = s.askableLocked()
+	}
 	if err != nil || !m.exact() || !m.extraction.unique {
 		return nil, err
 	}

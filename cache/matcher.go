@@ -52,7 +52,7 @@ var identityFields = map[string]func(*Object) string{
 }
 
 // Matcher compiles q. It returns an *InvalidError for an index the Store does
-// not have and for a malformed glob.
+// not have, for a field that its Spec drops or redacts, and for a malformed glob.
 func (s *Store) Matcher(q Query) (*Matcher, error) {
 	return newMatcher(q, s.extraction.Load())
 }
@@ -74,7 +74,13 @@ func newMatcher(q Query, e *extraction) (*Matcher, error) {
 		m.terms = append(m.terms, test)
 	}
 	for _, r := range q.Fields.requirements {
+		if err := e.hides(r); err != nil {
+			return nil, err
+		}
 		m.addField(r, e)
+	}
+	if err := e.hidesAll(q.Filter); err != nil {
+		return nil, err
 	}
 	m.hint(q.Filter, e)
 	if m.scan, err = newScanner(m.unindexed(), nil, q.Filter, e.unique); err != nil {

@@ -28,6 +28,9 @@ type Object struct {
 	namespaceEnd, nameEnd, uidEnd uint16
 	// foreign: outside Spec.Namespaces, without data, only good for its version.
 	foreign bool
+	// was is the length of the resourceVersion that data has where that is another
+	// than the object's, 0 where it is the same. That one is at the end of text.
+	was uint8
 }
 
 // identity is what text is made of.
@@ -70,7 +73,7 @@ func (o *Object) UID() string { return o.text[o.nameEnd:o.uidEnd] }
 
 // ResourceVersion is metadata.resourceVersion. Some aggregated API servers
 // leave it empty.
-func (o *Object) ResourceVersion() string { return o.text[o.uidEnd:] }
+func (o *Object) ResourceVersion() string { return o.text[o.uidEnd : len(o.text)-int(o.was)] }
 
 // Created is metadata.creationTimestamp; zero if it has none.
 func (o *Object) Created() time.Time {
@@ -80,11 +83,28 @@ func (o *Object) Created() time.Time {
 	return time.Unix(o.created, 0).UTC()
 }
 
+// Foreign reports whether the object is outside the namespaces of its Spec. It has
+// no JSON then and is only good for its version.
+func (o *Object) Foreign() bool { return o.foreign }
+
 // Size is the length of the plain JSON in bytes.
-func (o *Object) Size() int { return int(o.size) }
+func (o *Object) Size() int {
+	if o.was > 0 {
+		return int(o.size) + len(o.ResourceVersion()) - int(o.was)
+	}
+	return int(o.size)
+}
 
 // AppendJSON appends the plain JSON to dst.
 func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
+	if o.was > 0 {
+		return o.appendRevised(dst)
+	}
+	return o.appendData(dst)
+}
+
+// appendData appends the plain JSON as it is held.
+func (o *Object) appendData(dst []byte) ([]byte, error) {
 	if o.dict == nil {
 		return append(dst, o.data...), nil
 	}
@@ -93,7 +113,7 @@ func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
 
 // JSON returns the plain JSON, in memory of its own.
 func (o *Object) JSON() ([]byte, error) {
-	return o.AppendJSON(make([]byte, 0, o.size))
+	return o.AppendJSON(make([]byte, 0, o.Size()))
 }
 
 // Terms lists the object's indexed values: namespace, labels, owners, then the

@@ -187,3 +187,15 @@ func (p *packing) wanted(objects int, rawBytes int64) bool {
 	p.misfit = now
 	return true
 }
+
+// takeOver goes on as from did, which is not used any more.
+func (p *packing) takeOver(from *packing) {
+	p.warm()
+	p.recent.take()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	p.retry, p.fit, p.misfit = from.retry, from.fit, from.misfit
+	p.dict.Store(from.dict.Load())
+}

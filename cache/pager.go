@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 )
@@ -60,8 +61,9 @@ func (p *Pager[About]) FirstOf(query string, about About, objects []*Object, tot
 }
 
 // Next returns the page that a token asks for. The same token gives the same
-// page again, until it expires: then the error is ErrExpired. A token that is
-// malformed or of another query is an *InvalidError.
+// page again, until it expires: then the error is ErrExpired. It has expired, too, when
+// objects of the page were read under a rule that another has taken the place of. A
+// token that is malformed or of another query is an *InvalidError.
 func (p *Pager[About]) Next(ctx context.Context, query, token string, limit int) (*Part[About], error) {
 	t, err := parseToken(token)
 	switch {
@@ -85,7 +87,11 @@ func (p *Pager[About]) Next(ctx context.Context, query, token string, limit int)
 	if err != nil {
 		return nil, err
 	}
-	return p.cut(c, objects, t.Offset, limit), nil
+	part := p.cut(c, objects, t.Offset, limit)
+	if slices.ContainsFunc(part.Objects, (*Object).outdated) {
+		return nil, ErrExpired
+	}
+	return part, nil
 }
 
 // cut takes the page at offset out of the objects of c.

@@ -88,4 +88,7 @@ func matchNamespace(globs []string, namespace string) bool {
 	return slices.Contains(globs, "*") || namespaceFilter(globs).match(namespace)
 }
 
+// IsGlob reports whether s may stand for several namespaces.
+func IsGlob(s string) bool { return isGlob(s) }
+
 func isGlob(s string) bool { return strings.ContainsAny(s, `*?[\`) }

@@ -115,3 +115,15 @@ func (s *Store) exchangeForms(batch []repacking) {
 		}
 	}
 }
+
+// sleep reports false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -92,7 +91,7 @@ func (d *drift) check(t *testing.T, s *Store) {
 // not referred to any more is gone.
 func TestRepackUnderDrift(t *testing.T) {
 	d := &drift{rng: rand.New(rand.NewPCG(31, 32)), version: 1, objects: map[Key][]byte{}}
-	db := newMemory()
+	db := &disk{}
 	s := newStore(t, thingSpec)
 	s.Replace("", nil, "1")
 	var trainings, repacked uint64
@@ -122,7 +121,7 @@ func TestRepackUnderDrift(t *testing.T) {
 }
 
 // disturb reads, saves and repacks a store until stop.
-func disturb(t *testing.T, s *Store, db *memory) (stop func()) {
+func disturb(t *testing.T, s *Store, db *disk) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -158,35 +157,27 @@ func disturb(t *testing.T, s *Store, db *memory) (stop func()) {
 }
 
 // save commits a batch and checks that no record lacks its dictionary.
-func save(t *testing.T, db *memory, b Batch) {
+func save(t *testing.T, db *disk, b Batch) {
 	t.Helper()
-	if err := db.Commit([]Batch{b}); err != nil {
-		t.Error(err)
-	}
-	r := b.Saved.Spec.Resource
-	for _, rec := range db.records[r] {
-		if _, ok := db.saved[r].Dictionaries[rec.Dictionary]; !ok && rec.Dictionary != 0 {
+	db.commit(b)
+	for _, rec := range db.records {
+		if _, ok := db.saved.Dictionaries[rec.Dictionary]; !ok && rec.Dictionary != 0 {
 			t.Errorf("%s is saved without dictionary %d", rec.Key, rec.Dictionary)
 		}
 	}
 }
 
 // restart returns a store that was filled with what s saved.
-func restart(t *testing.T, s *Store, db *memory) *Store {
+func restart(t *testing.T, s *Store, db *disk) *Store {
 	t.Helper()
 	if b, ok := s.TakeChanges(); ok {
 		save(t, db, b)
 	}
-	r := s.spec.Resource
-	if n := len(db.saved[r].Dictionaries); n != 1 {
+	if n := len(db.saved.Dictionaries); n != 1 {
 		t.Errorf("%d dictionaries are saved, want one", n)
 	}
-	var records []Record
-	for _, rec := range maps.Collect(maps.All(db.records[r])) {
-		records = append(records, rec)
-	}
 	next := newStore(t, thingSpec)
-	if err := next.Restore(db.saved[r], records); err != nil {
+	if err := next.Restore(db.saved, db.sorted()); err != nil {
 		t.Fatal(err)
 	}
 	return next

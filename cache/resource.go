@@ -102,3 +102,6 @@ type Spec struct {
 	CRDUID        string
 	CRDGeneration int64
 }
+
+// Selects reports whether the objects of a namespace belong to the copy.
+func (s Spec) Selects(namespace string) bool { return namespaceFilter(s.Namespaces).match(namespace) }

@@ -14,29 +14,29 @@ import (
 func (s *Store) Restore(saved Saved, records []Record) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	e := s.extraction.Load()
 	if s.contents.len() > 0 || s.syncedLocked() {
-		return fmt.Errorf("restore %s: the store is not empty", s.spec.Resource)
+		return fmt.Errorf("restore %s: the store is not empty", e.spec.Resource)
 	}
 	dictionaries, err := openDictionaries(saved.Dictionaries)
 	if err != nil {
-		return fmt.Errorf("restore %s: %w", s.spec.Resource, err)
+		return fmt.Errorf("restore %s: %w", e.spec.Resource, err)
 	}
-	e := s.extraction.Load()
 	objs, err := restoreObjects(records, dictionaries, e.generation)
 	if err != nil {
-		return fmt.Errorf("restore %s: %w", s.spec.Resource, err)
+		return fmt.Errorf("restore %s: %w", e.spec.Resource, err)
 	}
 	sameTerms := saved.Terms == termsVersion && maps.Equal(saved.Spec.Indexes, e.definitions)
 	var unindexed uint64
 	if !sameTerms {
 		if unindexed, err = reindexAll(e, objs); err != nil {
-			return fmt.Errorf("restore %s: %w", s.spec.Resource, err)
+			return fmt.Errorf("restore %s: %w", e.spec.Resource, err)
 		}
 	}
 	c := newContents(e.names)
 	kept := 0
 	for _, o := range objs {
-		if s.filter.match(o.Namespace()) {
+		if e.filter.match(o.Namespace()) {
 			c.load(o)
 			kept++
 		}
@@ -65,7 +65,7 @@ func (s *Store) restoreSourcesLocked(versions map[string]string) {
 	s.sources = map[string]*progress{}
 	for name, version := range versions {
 		s.sources[name] = &progress{synced: true, version: version}
-		if newer(version, s.version) {
+		if Newer(version, s.version) {
 			s.version = version
 		}
 	}

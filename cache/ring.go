@@ -39,6 +39,9 @@ type ring struct {
 	// version alone is gone.
 	start string
 	lost  bool
+	// abandoned is the highest version of a history that the Store went back from,
+	// "" if it never did.
+	abandoned string
 }
 
 func (r *ring) len() int { return int(r.next - r.first) }
@@ -88,23 +91,53 @@ func (r *ring) resize(n int) {
 	r.entries = entries
 }
 
-// trim forgets everything before sequence number seq; version is what was
-// reached by then.
-func (r *ring) trim(seq uint64, version string) {
-	for r.first < seq {
-		r.evict()
+// entriesNow are all entries, the oldest first.
+func (r *ring) entriesNow() []ringEntry {
+	all := make([]ringEntry, 0, r.len())
+	for seq := r.first; seq < r.next; seq++ {
+		all = append(all, *r.at(seq))
 	}
-	r.start, r.lost = version, false
+	return all
 }
 
-// seek returns where a reader that has seen everything up to version goes on.
-// ok is false when that has expired.
-func (r *ring) seek(version string) (seq uint64, ok bool) {
-	if r.start == "" || older(version, r.start) || r.lost && version == r.start {
+// retell puts the newest entries in the place of those that are there, and forgets
+// the rest. A reader goes on if what it has not read yet is among the former.
+func (r *ring) retell(newest []ringEntry) {
+	for r.len() > len(newest) {
+		r.evict()
+	}
+	for i, e := range newest {
+		at := r.at(r.first + uint64(i))
+		r.bytes += e.bytes - at.bytes
+		*at = e
+	}
+}
+
+// abandon forgets all events, because the Store went back to version from a higher
+// one. It leaves out a sequence number, so that no reader stands where it goes on.
+func (r *ring) abandon(higher, version string) {
+	r.retell(nil)
+	r.next++
+	r.first = r.next
+	r.start, r.lost = version, false
+	if Newer(higher, r.abandoned) {
+		r.abandoned = higher
+	}
+}
+
+// seek returns where a reader that has seen everything up to version goes on, now
+// being the version of the Store. ok is false when that has expired. So has a
+// version that was reached before the Store went back and was not since: its
+// reader would wait for it, and pass over all that comes until then.
+func (r *ring) seek(version, now string) (seq uint64, ok bool) {
+	if r.start == "" || Older(version, r.start) || r.lost && version == r.start {
+		return 0, false
+	}
+	if Older(now, version) && r.abandoned != "" && !Older(r.abandoned, version) {
 		return 0, false
 	}
 	i := sort.Search(r.len(), func(i int) bool {
-		return !older(r.at(r.first+uint64(i)).after, version)
+		return !Older(r.at(r.first+uint64(i)).after, version)
 	})
 	seq = r.first + uint64(i)
 	// Events that raised the Store to this very version have been seen by

@@ -104,11 +104,14 @@ func (s *Store) candidates(m *Matcher) (*candidates, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	m, err := s.currentLocked(m)
+	if err == nil {
+		err = s.askableLocked()
+	}
 	if err != nil {
 		return nil, err
 	}
 	c := &candidates{matcher: m, version: s.version, revision: s.revision}
-	if keys, ok := m.keys(s.spec.Namespaced); ok {
+	if keys, ok := m.keys(m.extraction.spec.Namespaced); ok {
 		c.objs = s.contents.getAll(keys)
 		return c, nil
 	}

@@ -60,6 +60,9 @@ type Saved struct {
 	Objects int
 	// SavedAt is when the last change was committed.
 	SavedAt time.Time
+	// ProvenAt is when the copy had last been proven current by then, zero if that
+	// is not known.
+	ProvenAt time.Time
 }
 
 // Record is one object as it lies on disk: identity, indexed values and the
@@ -96,4 +99,16 @@ type Batch struct {
 	// Retired are ids of saved dictionaries that no record refers to any more
 	// once this batch is committed.
 	Retired []uint32
+}
+
+// SnapshotStatus is what is known of the snapshots as a whole.
+type SnapshotStatus struct {
+	Enabled       bool
+	Reason        string // why not enabled
+	Err           string // of the last commit, if it failed
+	LastCommit    time.Time
+	Commits       uint64
+	Failures      uint64
+	CommitSeconds float64 // spent in all commits
+	Bytes         int64   // size of the file, 0 if unknown
 }

@@ -25,20 +25,9 @@ const (
 // Readable reports whether a resource in this state has data to answer from.
 func (s State) Readable() bool { return s == Warm || s == Live || s == Stale }
 
-// Status is what is known of one resource at one moment.
+// Status is a View with the counts of its resource.
 type Status struct {
-	Spec   Spec
-	State  State
-	Reason string // why it is not live; empty when live
-	// Since is when State was entered.
-	Since time.Time
-	// Missing are the namespaces, of those to be watched one by one, that cannot
-	// be answered for although the resource as a whole can: the API server
-	// refuses them, or there is no data of them yet.
-	Missing []MissingNamespace
-	// Contact is when the API server last proved the copy current: an event, a
-	// bookmark or the end of a list. The copy's age is the time since.
-	Contact time.Time
+	View
 
 	Objects  int
 	Bytes    int64 // JSON and terms as held, compressed

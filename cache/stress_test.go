@@ -146,6 +146,7 @@ func TestConcurrentWriters(t *testing.T) {
 		names = append(names, "ns"+strconv.Itoa(i))
 	}
 	s.SetSources(names)
+	s.Replace(names[0], nil, "1")
 	sub, err := s.Watch("")
 	if err != nil {
 		t.Fatal(err)

@@ -87,7 +87,7 @@ func (s *Store) reached(namespace, version string) (reached, closed bool) {
 }
 
 func (p *progress) reached(version string) bool {
-	return p.synced && !p.refused && !newer(version, p.version)
+	return p.synced && !p.refused && !Newer(version, p.version)
 }
 
 // maxEvents bounds what one Next returns.
@@ -100,6 +100,10 @@ type Subscription struct {
 	store  *Store
 	next   uint64
 	future string // events up to this version are passed over
+	// proofs makes Next return for a new proof, too; told is how many of them Proven has
+	// told of.
+	proofs bool
+	told   uint64
 	closed atomic.Bool
 	done   chan struct{}
 
@@ -110,7 +114,7 @@ type Subscription struct {
 // Watch returns a Subscription that delivers everything after from, or after
 // now when from is empty. A version that the Store has not reached yet is waited
 // for. It returns ErrExpired when the events after from are no longer
-// remembered.
+// remembered, and ErrNotSynced when there is nothing to begin with yet.
 //
 // With several sources, events that leave the Store's version alone may be
 // delivered although from covers them: at least once, never less.
@@ -125,14 +129,20 @@ func (s *Store) Watch(from string) (*Subscription, error) {
 	if s.closed {
 		return nil, ErrStopped
 	}
+	if err := s.askableLocked(); err != nil {
+		return nil, err
+	}
 	sub := &Subscription{store: s, next: s.ring.next, version: s.version, done: make(chan struct{})}
+	if s.gaps.within(from) {
+		return nil, ErrExpired
+	}
 	if from != "" {
-		next, ok := s.ring.seek(from)
+		next, ok := s.ring.seek(from, s.version)
 		if !ok {
 			return nil, ErrExpired
 		}
 		sub.next, sub.version = next, from
-		if newer(from, s.version) {
+		if Newer(from, s.version) {
 			sub.future = from
 		}
 	}
@@ -156,7 +166,7 @@ func (u *Subscription) Close() {
 	u.store.subscribers.Add(-1)
 }
 
-// Next blocks until there is at least one event. It returns ErrExpired when the
+// Next blocks until there is at least one event, see also FollowProofs. It returns ErrExpired when the
 // reader was so slow that events it has not read are forgotten, ErrStopped after
 // the last event of a Store that closed, and the error of ctx.
 func (u *Subscription) Next(ctx context.Context) ([]Event, error) {
@@ -175,6 +185,9 @@ func (u *Subscription) Next(ctx context.Context) ([]Event, error) {
 		if more {
 			continue
 		}
+		if u.proofs && u.store.proofs.Load() != u.told {
+			return nil, nil
+		}
 		select {
 		case <-changed:
 		case <-u.done:
@@ -183,6 +196,23 @@ func (u *Subscription) Next(ctx context.Context) ([]Event, error) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// FollowProofs makes Next return without events, too, when the Store was proven current,
+// until Proven was called. To begin with, it may have been a moment ago. None of these
+// may be called concurrently.
+func (u *Subscription) FollowProofs() {
+	u.proofs, u.told = true, u.store.proofs.Load()-1
+}
+
+// Proven reports whether the Store may have been proven current since it was last
+// called, to a Subscription that follows that.
+func (u *Subscription) Proven() bool {
+	told := u.told
+	if u.proofs {
+		u.told = u.store.proofs.Load()
+	}
+	return told != u.told
 }
 
 // Poll is Next for those who do not wait: no events when there are none.
@@ -203,13 +233,13 @@ func (u *Subscription) read() (events []Event, more bool, err error) {
 	s := u.store
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if u.next < s.ring.first {
+	if u.next < s.ring.first || u.future != "" && s.gaps.within(u.future) {
 		return nil, false, ErrExpired
 	}
 	end := min(s.ring.next, u.next+maxEvents)
 	for ; u.next < end; u.next++ {
 		e := s.ring.at(u.next)
-		if u.future != "" && !newer(e.after, u.future) {
+		if u.future != "" && !Newer(e.after, u.future) {
 			continue
 		}
 		if events == nil {
@@ -232,7 +262,7 @@ func (u *Subscription) advance(events []Event, version string) {
 	if n := len(events); n > 0 {
 		u.version = events[n-1].Resume
 	}
-	if u.next == u.store.ring.next && (u.future == "" || newer(version, u.future)) {
+	if u.next == u.store.ring.next && (u.future == "" || Newer(version, u.future)) {
 		u.version = version
 	}
 }

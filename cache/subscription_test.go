@@ -66,13 +66,12 @@ func TestWatchResume(t *testing.T) {
 	s.Replace("", []*Object{decodeSimple(t, s, "a", "y", 18), decodeSimple(t, s, "a", "z", 19)}, "20")
 	s.Apply("", Deleted, decodeSimple(t, s, "a", "z", 21))
 
-	batch := "DELETED a/x@5, MODIFIED a/y@18, ADDED a/z@19"
+	batch := "DELETED a/x@15, MODIFIED a/y@18, ADDED a/z@19"
 	for from, want := range map[string]string{
 		"10": "ADDED a/y@11, " + batch + ", DELETED a/z@21",
 		"11": batch + ", DELETED a/z@21",
 		"12": batch + ", DELETED a/z@21",
 		"15": batch + ", DELETED a/z@21",
-		"19": batch + ", DELETED a/z@21",
 		"20": "DELETED a/z@21",
 		"21": "",
 		"":   "",
@@ -86,8 +85,11 @@ func TestWatchResume(t *testing.T) {
 			t.Errorf("Watch(%s) delivers, though it is before the first list", from)
 		}
 	}
-	if _, err := s.Watch("9"); !errors.Is(err, ErrExpired) {
-		t.Errorf("Watch(9) = %v, want ErrExpired", err)
+	// Of 19 nobody here knows what it was like: something may have come and gone.
+	for _, from := range []string{"9", "16", "19"} {
+		if _, err := s.Watch(from); !errors.Is(err, ErrExpired) {
+			t.Errorf("Watch(%s) = %v, want ErrExpired", from, err)
+		}
 	}
 	var invalid *InvalidError
 	if _, err := s.Watch("x9"); !errors.As(err, &invalid) || invalid.Parameter != "resourceVersion" {
@@ -157,7 +159,7 @@ func TestSources(t *testing.T) {
 	}
 	sub := watch(t, s, "")
 	s.SetSources([]string{"a"})
-	if got, want := readAll(t, sub), "DELETED b/k@9, DELETED b/late@15"; got != want {
+	if got, want := readAll(t, sub), "DELETED b/k@15, DELETED b/late@15"; got != want {
 		t.Errorf("SetSources deletes %q, want %q", got, want)
 	}
 	s.Apply("b", Added, decodeSimple(t, s, "b", "gone", 30))
@@ -202,7 +204,7 @@ func TestApplyRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Apply("", Modified, again)
-	if got, want := readAll(t, sub), "DELETED a/x@5, ADDED a/x@12"; got != want {
+	if got, want := readAll(t, sub), "DELETED a/x@11, ADDED a/x@12"; got != want {
 		t.Errorf("a new UID gives %q, want %q", got, want)
 	}
 	// Without resourceVersions the content decides.
@@ -215,28 +217,6 @@ func TestApplyRules(t *testing.T) {
 	}
 	if got, want := readAll(t, sub), "ADDED m@, MODIFIED m@"; got != want {
 		t.Errorf("objects without resourceVersion give %q, want %q", got, want)
-	}
-}
-
-// TestGoBack: after the restore of a backup a list is older than what is held.
-func TestGoBack(t *testing.T) {
-	s := newStore(t, thingSpec)
-	s.Replace("", []*Object{decodeSimple(t, s, "a", "x", 90), decodeSimple(t, s, "a", "y", 95)}, "100")
-	s.Apply("", Added, decodeSimple(t, s, "a", "z", 101))
-	sub := watch(t, s, "")
-	s.Replace("", []*Object{decodeSimple(t, s, "a", "x", 40)}, "50")
-	if got, want := readAll(t, sub), "DELETED a/y@95, DELETED a/z@101, MODIFIED a/x@40"; got != want {
-		t.Errorf("delivered %q, want %q", got, want)
-	}
-	if s.Version() != "50" {
-		t.Errorf("Version() = %s, want 50", s.Version())
-	}
-	if _, err := s.Watch("45"); !errors.Is(err, ErrExpired) {
-		t.Errorf("Watch(45) = %v, want ErrExpired", err)
-	}
-	s.Apply("", Modified, decodeSimple(t, s, "a", "x", 51))
-	if got, want := readAll(t, watch(t, s, "50")), "MODIFIED a/x@51"; got != want {
-		t.Errorf("Watch(50) delivers %q, want %q", got, want)
 	}
 }
 

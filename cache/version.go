@@ -6,10 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// newer reports whether resourceVersion a is after b. An empty version is
-// before every other. Where two versions cannot be compared, as with some
-// aggregated API servers, whatever comes later is newer.
-func newer(a, b string) bool {
+// Newer reports whether resourceVersion a is after b. An empty version is before
+// every other. Where two versions cannot be compared, as with some aggregated API
+// servers, whatever comes later is newer.
+func Newer(a, b string) bool {
 	if a == b || a == "" {
 		return false
 	}
@@ -17,10 +17,25 @@ func newer(a, b string) bool {
 	return err != nil || c > 0
 }
 
-// older reports whether resourceVersion a is known to be before b.
-func older(a, b string) bool {
+// Older reports whether resourceVersion a is known to be before b.
+func Older(a, b string) bool {
 	c, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && c < 0
+}
+
+// compareVersions orders resourceVersions: "" first, and equal what cannot be
+// compared.
+func compareVersions(a, b string) int {
+	switch {
+	case a == b:
+		return 0
+	case a == "" || Older(a, b):
+		return -1
+	case b == "" || Older(b, a):
+		return 1
+	default:
+		return 0
+	}
 }
 
 // checkVersion refuses a resourceVersion that no comparison is possible with.

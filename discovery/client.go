@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -23,8 +24,9 @@ const maxBody = 256 << 20
 // client sends GET requests to one API server, without rate limit or retry:
 // its callers pace themselves.
 type client struct {
-	http *http.Client
-	base *url.URL
+	http  *http.Client
+	base  *url.URL
+	alone bool // each question has a connection of its own
 }
 
 func newClient(config *rest.Config, httpClient *http.Client) (*client, error) {
@@ -45,6 +47,24 @@ func newClient(config *rest.Config, httpClient *http.Client) (*client, error) {
 	return &client{http: httpClient, base: base}, nil
 }
 
+// newLoneClient makes a client each of whose questions, asked one after the other,
+// has a connection of its own.
+func newLoneClient(config *rest.Config, httpClient *http.Client) (*client, error) {
+	if httpClient == nil {
+		config = rest.CopyConfig(config)
+		config.NextProtos = []string{"http/1.1"} // over HTTP/2 all would share one
+		if config.Dial == nil {
+			config.Dial = (&net.Dialer{Timeout: fetchTimeout}).DialContext
+		}
+	}
+	c, err := newClient(config, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	c.alone = true
+	return c, nil
+}
+
 // get returns an answer of status 200, or 304 where etag is given. Any other is
 // an error that apierrors understands. The caller closes the body.
 func (c *client) get(ctx context.Context, path string, query url.Values, accept, etag string) (*http.Response, error) {
@@ -54,6 +74,8 @@ func (c *client) get(ctx context.Context, path string, query url.Values, accept,
 	if err != nil {
 		return nil, err
 	}
+	// What is served is asked for with two requests: one question.
+	req.Close = c.alone && path != "/api"
 	req.Header.Set("Accept", accept)
 	if etag != "" {
 		req.Header.Set("If-None-Match", etag)

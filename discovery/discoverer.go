@@ -65,6 +65,7 @@ var ErrRan = errors.New("discoverer has run already")
 type Discoverer struct {
 	opts     Options
 	client   *client
+	lone     *client // for surveys of the servers
 	crds     *watcher[crdSpec]
 	services *watcher[serviceSpec]
 	trigger  chan struct{} // holds one
@@ -99,7 +100,11 @@ func New(opts Options) (*Discoverer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make discoverer: %w", err)
 	}
-	d := &Discoverer{opts: opts, client: c, trigger: make(chan struct{}, 1), pins: maps.Clone(opts.Pins)}
+	lone, err := newLoneClient(opts.Config, opts.HTTPClient)
+	if err != nil {
+		return nil, fmt.Errorf("make discoverer: %w", err)
+	}
+	d := &Discoverer{opts: opts, client: c, lone: lone, trigger: make(chan struct{}, 1), pins: maps.Clone(opts.Pins)}
 	d.crds = newWatcher[crdSpec](c, crdsPath, "Established", d.Trigger, opts.Log)
 	d.services = newWatcher[serviceSpec](c, servicesPath, "Available", d.Trigger, opts.Log)
 	return d, nil
@@ -115,7 +120,7 @@ func (d *Discoverer) Run(ctx context.Context) error {
 	defer wg.Wait()
 	wg.Go(func() { d.crds.run(ctx) })
 	wg.Go(func() { d.services.run(ctx) })
-	(&looker{Discoverer: d, fetcher: newFetcher(d.client)}).run(ctx)
+	(&looker{Discoverer: d, fetcher: newFetcher(d.client), members: newMembers(d.lone, d.opts.Log)}).run(ctx)
 	return nil
 }
 

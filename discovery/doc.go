@@ -9,7 +9,9 @@
 // Failing to learn is not learning that something is gone. A group that does
 // not answer keeps its resources, marked Stale; a server that does not answer
 // changes nothing. A resource goes only when discovery succeeds without it and
-// either the watches confirm it or a second look does.
+// either the watches confirm it or more looks do, at all API servers that a balancer
+// leads to. While these differ, as they do during an upgrade, what one of them
+// lacks stays as it was.
 //
 // The package does not watch the resources it reports, and knows nothing of
 // which of them are wanted.

@@ -55,8 +55,10 @@ type facts struct {
 	services      table[serviceSpec]
 	pins          map[schema.GroupResource]string
 	serverVersion string
+	mixed         bool // servers that differ answer by turns: what is absent may be there
 
 	prev        Set
+	prevPins    map[schema.GroupResource]string    // under which prev was made
 	absentSince map[schema.GroupResource]time.Time // of prev, from the last look
 	now         time.Time
 	since       time.Time // of the first answer
@@ -101,7 +103,7 @@ func judge(f facts) verdict {
 		Resources:     j.resources(),
 		Pending:       j.pending(),
 		Provisional:   j.provisional(),
-		ServerVersion: f.serverVersion,
+		ServerVersion: j.version(),
 	}
 	if len(j.failed) > 0 {
 		j.out.set.Failed = j.failed
@@ -175,8 +177,33 @@ func (j *judging) choose(gr schema.GroupResource, c candidate) (Resource, bool) 
 		return Resource{}, false
 	case pin != "":
 		j.out.unmetPins[gr] = pin
+	case known && pin == j.prevPins[gr] && j.ofServer(prev):
+		return j.steady(gr, c, prev)
 	}
 	return j.resource(gr, c.versions[0], c, prev), true
+}
+
+// ofServer tells whether r is built into the API server, whose version then
+// decides how it is served. All else is decided by objects that all servers have.
+func (j *judging) ofServer(r Resource) bool {
+	_, custom := j.crds.rows[crdName(r.GroupResource())]
+	return !custom && r.CRDUID == "" && !r.Aggregated
+}
+
+// steady is a built-in resource in the version of the last Set, until it is
+// certain that another one is preferred now. While servers differ it is all that
+// it was.
+func (j *judging) steady(gr schema.GroupResource, c candidate, prev Resource) (Resource, bool) {
+	version := prev.GVR.Version
+	switch {
+	case j.mixed:
+		return prev, true
+	case version == c.versions[0] || j.confirmed(prev):
+		return j.resource(gr, c.versions[0], c, prev), true
+	case slices.Contains(c.versions, version):
+		return j.resource(gr, version, c, prev), true
+	}
+	return Resource{}, false // carry keeps it
 }
 
 func (j *judging) resource(gr schema.GroupResource, version string, c candidate, prev Resource) Resource {
@@ -232,10 +259,10 @@ func (j *judging) aggregated(gvr schema.GroupVersionResource, prev Resource) boo
 	if service, ok := j.services.rows[serviceName(gvr.GroupVersion())]; ok {
 		return service.spec.Service != nil
 	}
-	if j.services.known && prev.GVR == gvr {
+	_, custom := j.crds.rows[crdName(gvr.GroupResource())]
+	if !custom && j.services.known && prev.GVR == gvr {
 		return prev.Aggregated
 	}
-	_, custom := j.crds.rows[crdName(gvr.GroupResource())]
 	return !custom && prev.CRDUID == "" && !builtIn[gvr.Group]
 }
 
@@ -246,7 +273,7 @@ func (j *judging) carry(r Resource) {
 	if _, ok := j.kept[gr]; ok || j.gone(r) {
 		return
 	}
-	r.Stale = true
+	r.Stale = r.Stale || !j.mixed || j.unanswered(r)
 	j.kept[gr] = j.decorate(r, r)
 }
 
@@ -268,10 +295,13 @@ func (j *judging) gone(r Resource) bool {
 		}
 	}
 	if j.services.live && !j.gvs[gv] {
-		if _, exists := j.services.rows[serviceName(gv)]; exists {
+		_, exists := j.services.rows[serviceName(gv)]
+		switch {
+		case exists:
 			return j.unconfirmed(r)
+		case r.Aggregated:
+			return true
 		}
-		return true
 	}
 	return j.confirmed(r)
 }
@@ -297,8 +327,12 @@ func (j *judging) unconfirmed(r Resource) bool {
 	return false
 }
 
-// confirmed tells whether r has been absent for long enough.
+// confirmed tells whether r has been absent for long enough: the servers were
+// asked several times meanwhile. While they differ that does not begin.
 func (j *judging) confirmed(r Resource) bool {
+	if j.mixed {
+		return false
+	}
 	wait := confirmAfter
 	if j.blind() {
 		wait = confirmBlindAfter
@@ -351,7 +385,15 @@ func (j *judging) findLostServices() {
 // nothing but time will tell.
 func (j *judging) provisional() bool {
 	complete := len(j.prev.Resources) > 0 && !j.prev.Provisional
-	return j.blind() && !complete && j.now.Sub(j.since) < confirmBlindAfter
+	return (j.blind() || j.mixed) && !complete && j.now.Sub(j.since) < confirmBlindAfter
+}
+
+// version does not alternate while servers differ.
+func (j *judging) version() string {
+	if j.mixed && j.prev.ServerVersion != "" {
+		return j.prev.ServerVersion
+	}
+	return j.serverVersion
 }
 
 // pending are the resources of established CRDs that discovery does not serve.

@@ -219,6 +219,35 @@ func TestJudge(t *testing.T) {
 			{facts{answer: says("v1: pods"), crds: crds(false), now: start.Add(confirmAfter)}, "pods.v1 a.v1.g.io~"},
 			{facts{answer: says("v1: pods"), crds: crds(false), now: start.Add(confirmBlindAfter)}, "pods.v1"},
 		},
+		"absent while servers differ": {
+			{facts{answer: says("apps/v1: a b"), crds: crds(true), services: services(true, "apps/v1")}, "a.v1.apps b.v1.apps"},
+			{facts{answer: says("apps/v1: a"), crds: crds(true), services: services(true, "apps/v1"), mixed: true, now: start}, "a.v1.apps b.v1.apps"},
+			{facts{answer: says("apps/v1: a c"), crds: crds(true), services: services(true, "apps/v1"), mixed: true, now: start.Add(time.Hour)}, "a.v1.apps b.v1.apps c.v1.apps"},
+			{facts{answer: says("apps/v1: a"), crds: crds(true), services: services(true, "apps/v1"), now: start.Add(time.Hour)}, "a.v1.apps b.v1.apps~ c.v1.apps~"},
+			{facts{answer: says("apps/v1: a"), crds: crds(true), services: services(true, "apps/v1"), now: start.Add(time.Hour + confirmAfter)}, "a.v1.apps"},
+		},
+		"group absent while servers differ": {
+			{facts{answer: says("v1: pods", "batch/v1: jobs"), crds: crds(true), services: services(true, "v1", "batch/v1")}, "pods.v1 jobs.v1.batch"},
+			{facts{answer: says("v1: pods"), crds: crds(true), services: services(true, "v1"), mixed: true, now: start}, "pods.v1 jobs.v1.batch"},
+			{facts{answer: says("v1: pods", "batch/v1: jobs"), crds: crds(true), services: services(true, "v1", "batch/v1"), now: start.Add(time.Hour)}, "pods.v1 jobs.v1.batch"},
+		},
+		"local APIService deleted": {
+			{facts{answer: says("v1: pods", "batch/v1: jobs"), crds: crds(true), services: services(true, "v1", "batch/v1")}, "pods.v1 jobs.v1.batch"},
+			{facts{answer: says("v1: pods"), crds: crds(true), services: services(true, "v1"), now: start}, "pods.v1 jobs.v1.batch~"},
+			{facts{answer: says("v1: pods"), crds: crds(true), services: services(true, "v1"), now: start.Add(confirmAfter)}, "pods.v1"},
+		},
+		"CRD deleted while servers differ": {
+			{facts{answer: says("v1: pods", "g.io/v1: a"), crds: crds(true, withCRD("g.io", "a", "u", 1, "v1"))}, "pods.v1 a.v1.g.io"},
+			{facts{answer: says("v1: pods"), crds: crds(true, withCRD("g.io", "a", "u", 1, "v1")), mixed: true}, "pods.v1 a.v1.g.io"},
+			{facts{answer: says("v1: pods"), crds: crds(true), mixed: true}, "pods.v1"},
+		},
+		"preferred version of a server": {
+			{facts{answer: says("autoscaling/v1: hpas"), crds: crds(true), services: services(true, "autoscaling/v1")}, "hpas.v1.autoscaling"},
+			{facts{answer: says("autoscaling/v2: hpas", "autoscaling/v1: hpas"), crds: crds(true), services: services(true, "autoscaling/v1"), mixed: true, now: start}, "hpas.v1.autoscaling"},
+			{facts{answer: says("autoscaling/v2: hpas"), crds: crds(true), services: services(true, "autoscaling/v1"), mixed: true, now: start}, "hpas.v1.autoscaling"},
+			{facts{answer: says("autoscaling/v2: hpas"), crds: crds(true), services: services(true, "autoscaling/v2"), now: start}, "hpas.v1.autoscaling~"},
+			{facts{answer: says("autoscaling/v2: hpas"), crds: crds(true), services: services(true, "autoscaling/v2"), now: start.Add(confirmAfter)}, "hpas.v2.autoscaling"},
+		},
 		"CRD deleted": {
 			{facts{answer: says("v1: pods", "g.io/v1: a"), crds: crds(true, withCRD("g.io", "a", "u", 1, "v1"))}, "pods.v1 a.v1.g.io"},
 			{facts{answer: says("v1: pods"), crds: crds(true)}, "pods.v1"},
@@ -227,6 +256,11 @@ func TestJudge(t *testing.T) {
 			{facts{answer: says("v1: pods", "g.io/v1: a"), crds: crds(true, withCRD("g.io", "a", "u", 1, "v1"))}, "pods.v1 a.v1.g.io"},
 			{facts{answer: says("v1: pods"), crds: crds(true, withCRD("g.io", "a", "u", 1, "v1")), now: start}, "pods.v1 a.v1.g.io~"},
 			{facts{answer: says("v1: pods"), crds: crds(true, withCRD("g.io", "a", "u", 1, "v1")), now: start.Add(time.Hour)}, "pods.v1 a.v1.g.io~"},
+		},
+		"served before its CRD is known": {
+			{facts{answer: says("v1: pods", "g.io/v1: a"), crds: crds(true), services: services(true, "v1")}, "pods.v1 a.v1.g.io@"},
+			{facts{answer: says("v1: pods", "g.io/v1: a"), crds: crds(true, withCRD("g.io", "a", "u", 1, "v1")), services: services(true, "v1")}, "pods.v1 a.v1.g.io"},
+			{facts{answer: says("v1: pods"), crds: crds(true), services: services(true, "v1")}, "pods.v1"},
 		},
 		"aggregated": {
 			{facts{answer: says("v1: pods", "m.io/v1: a", "g.io/v1: a"), services: services(true, "v1", "m.io/v1!", "g.io/v1")},
@@ -247,6 +281,9 @@ func TestJudge(t *testing.T) {
 			var v verdict
 			for i, s := range steps {
 				s.prev, s.absentSince = v.set, v.absentSince
+				if i > 0 {
+					s.prevPins = steps[i-1].pins
+				}
 				v = judge(s.facts)
 				if got := names(v.set); got != s.want {
 					t.Fatalf("step %d: judge() =\n %s, want\n %s", i, got, s.want)

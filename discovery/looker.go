@@ -13,6 +13,7 @@ import (
 type looker struct {
 	*Discoverer
 	fetcher *fetcher
+	members *members
 
 	last      facts // of the last judgement
 	judged    bool
@@ -97,10 +98,45 @@ func (l *looker) look(ctx context.Context) time.Duration {
 		now:           time.Now(),
 		since:         l.since,
 	}
+	others, err := l.survey(ctx, f)
+	if ctx.Err() != nil {
+		return 0
+	}
+	if err != nil {
+		return l.failed(err)
+	}
+	f.mixed = l.members.mixed
 	if l.pending || l.differs(f) {
 		l.judge(f)
 	}
+	for _, f.answer = range others {
+		l.judge(f)
+	}
 	return l.pause()
+}
+
+// survey asks all servers where the one that answered may not speak for the
+// others: at the start, after it said something new of itself, and before anything
+// is given up because of it.
+func (l *looker) survey(ctx context.Context, f facts) ([]answer, error) {
+	if l.judged && !l.members.mixed && f.serverVersion == l.last.serverVersion && len(l.verdict.absentSince) == 0 {
+		return nil, nil
+	}
+	return l.members.survey(ctx, f.answer, l.doubted(), l.fetcher.legacy)
+}
+
+// doubted are the resources about which all servers are asked: those that an answer
+// lacked and, while servers differ, all that are built into them. Of custom
+// resources their definitions tell.
+func (l *looker) doubted() (all []schema.GroupResource) {
+	set, _ := l.Current()
+	for _, r := range set.Resources {
+		_, absent := l.verdict.absentSince[r.GroupResource()]
+		if r.CRDUID == "" && (absent || l.members.mixed && !r.Aggregated) {
+			all = append(all, r.GroupResource())
+		}
+	}
+	return all
 }
 
 // askVersion keeps the last version where the server does not tell, unless
@@ -160,14 +196,14 @@ func (l *looker) awaitTables(ctx context.Context) bool {
 
 // differs tells whether judging f may give another verdict than last time.
 func (l *looker) differs(f facts) bool {
-	return !l.judged || len(l.verdict.absentSince) > 0 || l.verdict.set.Provisional ||
+	return !l.judged || f.mixed != l.last.mixed || len(l.verdict.absentSince) > 0 || l.verdict.set.Provisional ||
 		f.crds.revision != l.last.crds.revision || f.services.revision != l.last.services.revision ||
 		f.serverVersion != l.last.serverVersion || !maps.Equal(f.pins, l.last.pins)
 }
 
 func (l *looker) judge(f facts) {
 	before, has := l.Current()
-	f.prev, f.absentSince = before, l.verdict.absentSince
+	f.prev, f.absentSince, f.prevPins = before, l.verdict.absentSince, l.last.pins
 	v := judge(f)
 	l.noteUnmetPins(v.unmetPins)
 	l.last, l.verdict, l.judged = f, v, true
@@ -184,7 +220,7 @@ func (l *looker) judge(f facts) {
 // pause is the time until the next look.
 func (l *looker) pause() time.Duration {
 	poll := l.opts.PollInterval
-	if l.fetcher.legacy {
+	if l.fetcher.legacy && !l.members.mixed {
 		poll *= legacyPollFactor
 	}
 	if !l.verdict.lagging {

@@ -72,8 +72,8 @@ type Set struct {
 	// while an API server starts.
 	Pending []schema.GroupVersionResource
 	// Provisional is true for the first Sets where no watch on CRDs and
-	// APIServices could tell whether the first answer was complete. A Set that
-	// is not follows soon.
+	// APIServices could tell whether the first answer was complete, or where API
+	// servers of different versions answer. A Set that is not follows soon.
 	Provisional bool
 	// ServerVersion is the API server's gitVersion, "" if it does not tell.
 	ServerVersion string

@@ -389,6 +389,7 @@ type meta struct {
 	Objects          int               `json:"objects"`
 	Sum              uint32            `json:"sum"`
 	SavedAt          time.Time         `json:"savedAt"`
+	ProvenAt         time.Time         `json:"provenAt,omitzero"`
 }
 
 // saved is what the rest of informerd sees of m, without dictionaries.
@@ -401,6 +402,7 @@ func (m *meta) saved() cache.Saved {
 		Terms:            m.Terms,
 		Objects:          m.Objects,
 		SavedAt:          m.SavedAt,
+		ProvenAt:         m.ProvenAt,
 	}
 }
 

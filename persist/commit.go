@@ -16,8 +16,9 @@ import (
 // Commit makes all batches durable: all or nothing; see cache.Snapshots. Of one
 // batch, Delete is done before Put. A zero SavedAt becomes now.
 //
-// A batch without Reset needs a sound snapshot to change, or what it saved would
-// look complete and not be: without one Commit returns cache.ErrNoSnapshot or
+// A batch without Reset needs a sound snapshot to change, with the dictionaries
+// that its records refer to and it does not bring, or what it saved would look
+// complete and not be: without one Commit returns cache.ErrNoSnapshot or
 // cache.ErrCorrupt, naming the resource, and nothing is saved. After any other
 // error, of a full disk for instance, the same batches may be committed again.
 // ErrReplaced means that all resources must be saved anew, each with Reset: the
@@ -324,7 +325,8 @@ func (c *change) tidyDictionaries(dictionaries *bbolt.Bucket, used map[uint32]bo
 	}
 	for id := range used {
 		if !slices.ContainsFunc(have, func(k []byte) bool { return bytes.Equal(k, dictionaryKey(id)) }) {
-			return 0, fmt.Errorf("a record refers to dictionary %d, which is not saved", id)
+			// Committed again the batch would fail again: all is to be saved anew.
+			return 0, corrupt(c.resource(), fmt.Errorf("a record refers to dictionary %d, which is not saved", id))
 		}
 	}
 	stale = slices.DeleteFunc(slices.Clone(have), func(k []byte) bool { return c.keeps(k, used) })
@@ -358,7 +360,7 @@ func (c *change) writeMeta(b *bbolt.Bucket, m *meta) error {
 	if m.SavedAt = s.SavedAt; m.SavedAt.IsZero() {
 		m.SavedAt = time.Now()
 	}
-	m.SavedAt = m.SavedAt.UTC()
+	m.SavedAt, m.ProvenAt = m.SavedAt.UTC(), s.ProvenAt.UTC()
 	value, err := encodeMeta(metaKey, m)
 	if err != nil {
 		return err

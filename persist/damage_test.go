@@ -163,7 +163,7 @@ func TestBitFlips(t *testing.T) {
 	img := makeImage(t, 30)
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(5, 6))
-	rounds := 700
+	rounds := 1000
 	if testing.Short() {
 		rounds = 100
 	}
@@ -177,7 +177,7 @@ func TestBitFlips(t *testing.T) {
 		flipped[at] ^= bit
 		path := filepath.Join(dir, fmt.Sprint(i))
 		writeFile(t, path, flipped)
-		loaded += flip(t, img, path, i%8 < 2)
+		loaded += openDamaged(t, img, path, i%8 < 2)
 		if t.Failed() {
 			t.Fatalf("with bit %#x of byte %d of page %d flipped", bit, at%4096, at/4096)
 		}
@@ -190,7 +190,37 @@ func TestBitFlips(t *testing.T) {
 	}
 }
 
-func flip(t *testing.T, img image, path string, thorough bool) (loaded int) {
+// TestTruncations cuts the file at any byte: every so often at the end of a page,
+// as a disk that loses its last writes does, and within the headers too.
+func TestTruncations(t *testing.T) {
+	img := makeImage(t, 30)
+	dir := t.TempDir()
+	rng := rand.New(rand.NewPCG(7, 8))
+	rounds, loaded := 200, 0
+	for i := range rounds {
+		size := rng.IntN(used(img.bytes))
+		switch i % 4 {
+		case 0:
+			size = size / 4096 * 4096
+		case 1:
+			size %= 3 * 4096
+		}
+		path := filepath.Join(dir, fmt.Sprint(i))
+		writeFile(t, path, img.bytes[:size])
+		loaded += openDamaged(t, img, path, i%8 < 2)
+		if t.Failed() {
+			t.Fatalf("of %d bytes, %d are left", used(img.bytes), size)
+		}
+		os.Remove(path)
+		os.Remove(path + DamagedSuffix)
+	}
+	t.Logf("%d of %d resources survived %d truncations", loaded, rounds*len(three), rounds)
+}
+
+// openDamaged opens a damaged file and loads what is whole in it; with thorough, it
+// is then mended. Everything loaded must be what was committed.
+func openDamaged(t *testing.T, img image, path string, thorough bool) (loaded int) {
+	t.Helper()
 	if _, err := Verify(path); err != nil && !errors.Is(err, cache.ErrCorrupt) && !errors.Is(err, ErrNewerFormat) {
 		t.Errorf("Verify() = %v", err)
 	}
@@ -447,4 +477,27 @@ func TestDropOnCutFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	heals(t, db)
+}
+
+// TestCommitLostDictionary: records whose dictionary is not saved are of no use, now
+// or later. That is told like other losses, after which everything is saved anew.
+func TestCommitLostDictionary(t *testing.T) {
+	db := open(t, Options{Path: newPath(t)})
+	all := threeBatch(3, "111")
+	commit(t, db, all...)
+	before := load(t, db, pods)
+	rec := record("ns", "new", "222")
+	rec.Dictionary = 2
+	err := db.Commit([]cache.Batch{{Saved: savedOf(pods, "222"), Put: []cache.Record{rec}}})
+	if !errors.Is(err, cache.ErrCorrupt) {
+		t.Fatalf("Commit() = %v, want ErrCorrupt", err)
+	}
+	same(t, "the snapshot after a refused commit", load(t, db, pods), before)
+	again := threeBatch(3, "222")[0]
+	again.Saved.Dictionaries[2] = []byte("another")
+	again.Put = append(again.Put, rec)
+	commit(t, db, again)
+	if got := load(t, db, pods); len(got.Records) != 4 {
+		t.Errorf("%d records after a reset, want 4", len(got.Records))
+	}
 }

@@ -142,6 +142,11 @@ func (s *source) Close() error { return s.bolt.Close() }
 // openSource opens the file and checks it. The lock it holds keeps writers out.
 // A file that is not bbolt's is errDamaged.
 func openSource(options Options) (*source, error) {
+	// bbolt takes an empty file for a new one and writes to it, though it may only
+	// read: the error would be that of a bad descriptor.
+	if info, err := os.Stat(options.Path); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		return nil, fmt.Errorf("%w: the file is empty", errDamaged)
+	}
 	o := (&DB{options: options}).boltOptions()
 	o.ReadOnly = true
 	b, err := openBolt(options.Path, o)

@@ -22,40 +22,12 @@ type Caches interface {
 	SnapshotStatus() cache.SnapshotStatus
 }
 
-// Resource is one resource as the server sees it; *cache.Informer is one.
+// Resource is one resource as the server sees it; *replica.Informer is one.
 type Resource interface {
+	// Spec is what is wanted of it now: it is found by this.
 	Spec() cache.Spec
+	// View is what it is worth now. An answer is made of one View, taken once.
+	View() *cache.View
+	// Status is a View with counts, which take longer.
 	Status() cache.Status
-	// Store is nil while the resource is not watched.
-	Store() *cache.Store
-}
-
-// FromFactory shows the informers of f to a server.
-func FromFactory(f *cache.Factory) Caches { return factory{f} }
-
-type factory struct{ *cache.Factory }
-
-func (f factory) Lookup(cluster, name string) (Resource, error) {
-	i, err := f.Factory.Lookup(cluster, name)
-	if i == nil {
-		return nil, err // not a nil *Informer
-	}
-	return i, err
-}
-
-func (f factory) Resource(r cache.Resource) (Resource, bool) {
-	i, err := f.Informer(r)
-	if err != nil {
-		return nil, false
-	}
-	return i, true
-}
-
-func (f factory) Resources() []Resource {
-	informers := f.Informers()
-	all := make([]Resource, len(informers))
-	for n, i := range informers {
-		all[n] = i
-	}
-	return all
 }

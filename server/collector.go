@@ -45,7 +45,9 @@ var resourceMetrics = []metric{
 	counter("repacked_total", "Objects compressed anew with another dictionary.", func(s cache.Status) uint64 { return s.Repacked }),
 	gauge("resource_version", "The resourceVersion everything up to which is held, where it is a number.", versionOf),
 	gauge("last_event_timestamp_seconds", "When the last change was applied.", func(s cache.Status) (float64, bool) { return seconds(s.LastEvent) }),
-	gauge("last_contact_timestamp_seconds", "When the API server last proved the copy current.", func(s cache.Status) (float64, bool) { return seconds(s.Contact) }),
+	gauge("age_seconds", "Seconds since the API server last proved the copy current; absent while that is not known.", ageOf),
+	gauge("last_proof_timestamp_seconds", "When the API server last proved the copy current.", func(s cache.Status) (float64, bool) { return seconds(s.Proof) }),
+	gauge("last_contact_timestamp_seconds", "The former name of last_proof_timestamp_seconds.", func(s cache.Status) (float64, bool) { return seconds(s.Proof) }),
 	gauge("last_verified_timestamp_seconds", "When the copy was last compared with the API server and found equal.", func(s cache.Status) (float64, bool) { return seconds(s.Verified) }),
 	gauge("snapshot_timestamp_seconds", "When the snapshot of the resource was last committed.", func(s cache.Status) (float64, bool) { return seconds(s.SnapshotAt) }),
 	gauge("subscribers", "Readers following the changes.", func(s cache.Status) (float64, bool) { return float64(s.Subscribers), true }),
@@ -70,6 +72,9 @@ var (
 	clusterDesc = prometheus.NewDesc("informerd_cluster_reachable",
 		"1 while the last request to the API server was answered.", []string{"cluster"}, nil)
 
+	leaseDesc = prometheus.NewDesc("informerd_lease_seconds",
+		"For how long a proof that a copy is current lasts: a resource is live no longer than that after it.", nil, nil)
+
 	snapshotEnabled  = snapshotDesc("enabled", "1 while snapshots are written.")
 	snapshotBytes    = snapshotDesc("bytes", "Size of the snapshot file.")
 	snapshotCommits  = snapshotDesc("commits_total", "Transactions committed.")
@@ -84,13 +89,16 @@ func snapshotDesc(name, help string) *prometheus.Desc {
 
 // collector reads the statuses at each scrape, so that there is nothing to keep
 // in step and a resource that is gone is gone here, too.
-type collector struct{ caches Caches }
+type collector struct {
+	caches Caches
+	lease  time.Duration
+}
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, m := range resourceMetrics {
 		ch <- m.desc
 	}
-	for _, d := range []*prometheus.Desc{stateDesc, lagDesc, clusterDesc, snapshotEnabled, snapshotBytes,
+	for _, d := range []*prometheus.Desc{stateDesc, lagDesc, clusterDesc, leaseDesc, snapshotEnabled, snapshotBytes,
 		snapshotCommits, snapshotFailures, snapshotSeconds, snapshotTime} {
 		ch <- d
 	}
@@ -109,6 +117,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for _, cluster := range c.caches.Clusters() {
 		ch <- constant(clusterDesc, prometheus.GaugeValue, bit(cluster.Reachable), cluster.Name)
 	}
+	ch <- constant(leaseDesc, prometheus.GaugeValue, c.lease.Seconds())
 	c.collectSnapshot(ch)
 }
 
@@ -160,6 +169,12 @@ func highestVersions(statuses []cache.Status) map[string]float64 {
 func versionOf(s cache.Status) (float64, bool) {
 	n, err := strconv.ParseUint(s.ResourceVersion, 10, 64)
 	return float64(n), err == nil
+}
+
+// ageOf is of what is answered only.
+func ageOf(s cache.Status) (float64, bool) {
+	age, known := s.Age()
+	return age.Seconds(), known && s.State.Readable()
 }
 
 func constant(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string) prometheus.Metric {

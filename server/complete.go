@@ -89,11 +89,11 @@ func (s *Server) completeResources(p params, q complete.Query) (*complete.Answer
 	if _, err := s.checkKnown(cluster); err != nil {
 		return nil, err
 	}
-	var statuses []cache.Status
+	var views []*cache.View
 	for _, r := range s.relations.resources(cluster) {
-		statuses = append(statuses, r.Status())
+		views = append(views, r.View())
 	}
-	return complete.Resources(statuses, q), nil
+	return complete.Resources(views, q), nil
 }
 
 // completeObjects completes from the objects of a resource.
@@ -110,19 +110,19 @@ func (s *Server) completeObjects(w http.ResponseWriter, r *http.Request, q compl
 	if err != nil {
 		return nil, err
 	}
-	setFreshness(w.Header(), readable.status, readable.store.Version())
+	setFreshness(w.Header(), readable.view, readable.view.Store.Version())
 	if !p.Has("path") {
-		possible, err := s.schemas.of(r.Context(), readable.status.Spec)
+		possible, err := s.schemas.of(r.Context(), readable.view.Spec)
 		if err != nil {
-			s.log.Debug("no schema to complete paths from", "gvr", readable.status.Spec.Resource.String(), "err", err)
+			s.log.Debug("no schema to complete paths from", "gvr", readable.view.Spec.Resource.String(), "err", err)
 		}
-		return complete.Paths(r.Context(), readable.store, possible, q)
+		return complete.Paths(r.Context(), readable.view.Store, possible, q)
 	}
 	path, err := rawjson.ParsePath(p.Get("path"))
 	if err != nil {
 		return nil, invalid("path", "%v", err)
 	}
-	return complete.Values(r.Context(), readable.store, path, q)
+	return complete.Values(r.Context(), readable.view.Store, path, q)
 }
 
 func completionAnswer(found *complete.Answer) *completionList {

@@ -34,10 +34,10 @@ type advice struct {
 	Config string `json:"config"`
 }
 
-func explain(res *readable, r *cache.Result, matched int) explanation {
+func explain(res *viewed, r *cache.Result, matched int) explanation {
 	e := explanation{
-		Cluster: res.status.Spec.Cluster, Resource: res.status.Spec.Name(),
-		Objects: res.store.Len(), Indexes: append([]string{}, r.Plan.Indexes...), Candidates: r.Plan.Candidates,
+		Cluster: res.view.Spec.Cluster, Resource: res.view.Spec.Name(),
+		Objects: res.view.Store.Len(), Indexes: append([]string{}, r.Plan.Indexes...), Candidates: r.Plan.Candidates,
 		Scanned: r.Plan.Scanned, Matched: matched, SortedBy: r.Plan.Sorted, FilterErrors: faultsOf(r.Faults),
 	}
 	paths := slices.Clone(r.Plan.Unsorted)
@@ -46,7 +46,7 @@ func explain(res *readable, r *cache.Result, matched int) explanation {
 	}
 	slices.SortFunc(paths, func(a, b rawjson.Path) int { return strings.Compare(a.String(), b.String()) })
 	for _, path := range slices.Compact(paths) {
-		e.Advice = append(e.Advice, advice{path.String(), configLine(res.status.Spec, path)})
+		e.Advice = append(e.Advice, advice{path.String(), configLine(res.view.Spec, path)})
 	}
 	return e
 }

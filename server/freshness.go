@@ -7,31 +7,31 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/informerd/informerd/cache"
 )
 
 // setFreshness says in headers what an answer is worth: the state of its
 // resource, the version it shows and the seconds since the API server last
-// proved it current. Unless the resource is live it also says so in the words
-// of RFC 7234: Age and Warning 110.
-func setFreshness(h http.Header, status cache.Status, version string) {
-	h.Set("Informerd-State", string(status.State))
+// proved it current, if they are known. Unless the resource is live it also says
+// so in the words of RFC 7234: Age and Warning 110.
+func setFreshness(h http.Header, view *cache.View, version string) {
+	view = view.Aged()
+	h.Set(cache.StateHeader, string(view.State))
 	if version != "" {
 		h.Set("Informerd-Resource-Version", version)
 	}
-	age, known := ageOf(status)
+	age, known := view.Age()
 	if known {
-		h.Set("Informerd-Age", strconv.FormatFloat(age.Seconds(), 'f', 3, 64))
+		h.Set(cache.AgeHeader, strconv.FormatFloat(age.Seconds(), 'f', 3, 64))
 	}
-	if status.State == cache.Live {
+	if view.State == cache.Live {
 		return
 	}
 	if known {
 		h.Set("Age", strconv.Itoa(int(age.Seconds())))
 	}
-	setStaleWarning(h, notLive(status))
+	setStaleWarning(h, notLive(view, known))
 }
 
 // setStaleWarning says in the words of RFC 7234 that an answer may be old, beside
@@ -44,11 +44,11 @@ func setStaleWarning(h http.Header, text string) {
 
 // checkNamespaces refuses a question about namespaces only of which there is no
 // data, and warns of those that are missing from an answer.
-func checkNamespaces(w http.ResponseWriter, status cache.Status, namespaces []string) error {
+func checkNamespaces(w http.ResponseWriter, view *cache.View, namespaces []string) error {
 	var missing []string
-	for _, m := range status.Missing {
+	for _, m := range view.Missing {
 		if len(namespaces) == 1 && namespaces[0] == m.Namespace {
-			return namespaceMissing(w, status, m)
+			return namespaceMissing(w, view, m)
 		}
 		if len(namespaces) == 0 || slices.ContainsFunc(namespaces, func(glob string) bool { ok, _ := path.Match(glob, m.Namespace); return ok }) {
 			missing = append(missing, fmt.Sprintf("%s (%s)", m.Namespace, m.State))
@@ -56,7 +56,7 @@ func checkNamespaces(w http.ResponseWriter, status cache.Status, namespaces []st
 	}
 	if len(missing) > 0 {
 		w.Header().Add("Warning", "299 informerd "+quote(fmt.Sprintf(
-			"there is no data, or none that is kept up to date, of %s in namespaces %s", status.Spec.Name(), named(missing))))
+			"there is no data, or none that is kept up to date, of %s in namespaces %s", view.Spec.Name(), named(missing))))
 	}
 	return nil
 }
@@ -84,25 +84,17 @@ func setFaults(h http.Header, f cache.Faults) {
 	}
 }
 
-func notLive(status cache.Status) string {
-	text := fmt.Sprintf("%s is %s", status.Spec.Name(), status.State)
-	if status.Reason != "" {
-		text += ": " + status.Reason
+// notLive is the text of a warning. Without an Age header it says that the age is
+// not known: HTTP would take the answer for a new one.
+func notLive(view *cache.View, aged bool) string {
+	text := fmt.Sprintf("%s is %s", view.Spec.Name(), view.State)
+	if !aged {
+		text += ", how old it is is not known"
+	}
+	if view.Reason != "" {
+		text += ": " + view.Reason
 	}
 	return text
-}
-
-// ageOf is the time since the copy was last proven current. Of a copy loaded
-// from a snapshot that is when it was saved.
-func ageOf(status cache.Status) (time.Duration, bool) {
-	contact := status.Contact
-	if contact.IsZero() {
-		contact = status.SnapshotAt
-	}
-	if contact.IsZero() {
-		return 0, false
-	}
-	return max(0, time.Since(contact)), true
 }
 
 // quote makes an HTTP quoted-string: printable ASCII, backslash and quote

@@ -91,30 +91,36 @@ func (s *Server) getGraph(w http.ResponseWriter, r *http.Request) error {
 	if err := negotiate(w, r, show.mediaType()); err != nil {
 		return err
 	}
-	res, err := s.lookupReadable(w, r)
+	res, err := s.lookup(r)
 	if err != nil {
 		return err
 	}
-	key, err := objectKey(r, res.status.Spec)
+	spec := res.Spec()
+	key, err := objectKey(r, spec)
 	if err != nil {
 		return err
 	}
-	g, err := s.relations.graph(res.status.Spec.Cluster)
+	g, err := s.relations.graph(spec.Cluster)
 	if err != nil {
 		return err
 	}
-	q, err := s.parseGraphQuery(p, res.status.Spec, key, g.Edges())
+	q, err := s.parseGraphQuery(p, spec, key, g.Edges())
 	if err != nil {
 		return err
 	}
-	missing, err := s.checkKnown(res.status.Spec.Cluster)
+	missing, err := s.checkKnown(spec.Cluster)
 	if err != nil {
 		return err
 	}
-	setFreshness(w.Header(), res.status, res.store.Version())
 	found, err := g.Walk(r.Context(), q)
+	if found != nil {
+		if found.View.Store == nil {
+			return notReadable(w, found.View)
+		}
+		setFreshness(w.Header(), found.View, found.Version)
+	}
 	if errors.Is(err, cache.ErrNotFound) {
-		return notFound("%s %q not found", res.status.Spec.Name(), key)
+		return notFound("%s %q not found", spec.Name(), key)
 	}
 	if err != nil {
 		return err

@@ -13,12 +13,12 @@ import (
 type groupWatch struct {
 	*retold
 	server *Server
-	kinds  func() ([]Resource, error)
+	kinds  func() ([]*viewed, error)
 	out    *eventWriter
 }
 
 // watchGroups streams the groups of what q selects of some resources.
-func (s *Server) watchGroups(w http.ResponseWriter, r *http.Request, q *query, kinds func() ([]Resource, error)) error {
+func (s *Server) watchGroups(w http.ResponseWriter, r *http.Request, q *query, kinds func() ([]*viewed, error)) error {
 	if err := negotiate(w, r, typeEvents); err != nil {
 		return err
 	}

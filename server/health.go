@@ -35,6 +35,14 @@ type clusterHealth struct {
 	Version   string `json:"version,omitempty"`
 	Reachable bool   `json:"reachable"`
 	Error     string `json:"error,omitempty"`
+	// Ready is false while the cluster holds up readiness.
+	Ready bool `json:"ready"`
+	// Reason says what is wrong with its resources together.
+	Reason string `json:"reason,omitempty"`
+	// ProvenTime is when the API server last proved any of them current.
+	ProvenTime time.Time `json:"provenTime,omitzero"`
+
+	fault string // Reason in a word
 }
 
 type resourceHealth struct {
@@ -54,32 +62,53 @@ type snapshotHealth struct {
 	LastCommit time.Time `json:"lastCommit,omitzero"`
 }
 
-// readiness decides: ready is when there are resources and none of them is
-// still syncing. One that is forbidden or has failed does not count, because
-// waiting would not change it; nor does a cluster that is away while its
-// resources are answered from memory, nor trouble with the snapshot. All of
-// these are named.
-func (s *Server) readiness() readiness {
+// readiness decides: ready is when there is something to answer from, no resource
+// is still syncing, and no cluster has been silent for longer than a proof lasts.
+// Each is what waiting, or another informerd, can change. A resource that is
+// forbidden or has failed does not count, because its fault is its own; nor does
+// trouble with the snapshot; nor, with staleOK, that answers are old. All of these
+// are named.
+func (s *Server) readiness(staleOK bool) readiness {
 	a := readiness{Clusters: []clusterHealth{}, Resources: []resourceHealth{}}
-	for _, c := range s.Caches.Clusters() {
-		a.Clusters = append(a.Clusters, clusterHealth{c.Name, c.Server, c.Version, c.Reachable, c.Err})
-	}
 	snap := s.Caches.SnapshotStatus()
 	a.Snapshot = snapshotHealth{snap.Enabled, snap.Reason, snap.Err, snap.LastCommit.UTC()}
-	resources := s.Caches.Resources()
-	known, waiting := map[string]bool{}, 0
+	clusters, resources := s.Caches.Clusters(), s.Caches.Resources()
+	now, waiting := time.Now(), 0
+	known := map[string]*evidence{}
 	for _, res := range resources {
-		status := res.Status()
-		known[status.Spec.Cluster] = true
-		if status.State == cache.Unwatched {
+		view := res.View()
+		cluster := view.Spec.Cluster
+		if len(clusters) == 1 {
+			cluster = clusters[0].Name // its resources may leave it unnamed
+		}
+		e := known[cluster]
+		if e == nil {
+			e = &evidence{}
+			known[cluster] = e
+		}
+		if view.State == cache.Unwatched {
 			continue
 		}
-		h := resourceHealth{status.Spec.Cluster, status.Spec.Name(), status.State, status.Reason, status.Since.UTC(), true}
-		if status.State == cache.Syncing {
+		e.add(view, now)
+		h := resourceHealth{view.Spec.Cluster, view.Spec.Name(), view.State, view.Reason, view.Since.UTC(), true}
+		if view.State == cache.Syncing {
 			h.Ready = false
 			waiting++
 		}
 		a.Resources = append(a.Resources, h)
+	}
+	old := ""
+	for _, c := range clusters {
+		h := clusterHealth{Name: c.Name, Server: c.Server, Version: c.Version, Reachable: c.Reachable, Error: c.Err, Ready: true}
+		if e := known[c.Name]; e != nil {
+			h.fault, h.Reason = e.judge(c.Name, now, s.Lease)
+			h.Ready = h.fault == "" || h.fault == clusterSilent && staleOK
+			h.ProvenTime = e.proven.UTC()
+		}
+		if old == "" && !h.Ready {
+			old = h.Reason
+		}
+		a.Clusters = append(a.Clusters, h)
 	}
 	switch empty := undiscovered(a.Clusters, known); {
 	case len(resources) == 0:
@@ -88,20 +117,83 @@ func (s *Server) readiness() readiness {
 		a.Reason = fmt.Sprintf("no resource of cluster %s has been discovered yet", empty)
 	case waiting > 0:
 		a.Reason = fmt.Sprintf("%d of %d resources have no data yet", waiting, len(a.Resources))
+	case old != "":
+		a.Reason = old
 	default:
 		a.Ready = true
 	}
 	return a
 }
 
+// evidence is what the watched resources of a cluster say of it together.
+type evidence struct {
+	waiting, readable, refused int
+	proven                     time.Time // the last proof of any of them
+	// sign is when one was live last, as far as can be told. A copy from the
+	// snapshot begins with a sign: whether the API server proves it is yet to be
+	// seen.
+	sign time.Time
+}
+
+func (e *evidence) add(view *cache.View, now time.Time) {
+	switch {
+	case view.State == cache.Syncing:
+		e.waiting++
+		return
+	case !view.State.Readable():
+		e.refused++
+		return
+	}
+	e.readable++
+	e.proven = latest(e.proven, view.Proof)
+	sign := view.Proof
+	switch {
+	case view.State == cache.Live:
+		sign = now
+	case view.State == cache.Warm, sign.IsZero():
+		sign = latest(sign, view.Since)
+	}
+	e.sign = latest(e.sign, sign)
+}
+
+// Faults of a cluster.
+const (
+	clusterSilent   = "silent"
+	clusterDataless = "without data"
+)
+
+// judge says what is wrong, "" for nothing. One resource that is live shows that
+// the API server answers: what is wrong with others is their own.
+func (e *evidence) judge(cluster string, now time.Time, lease time.Duration) (fault, reason string) {
+	of := ""
+	if cluster != "" {
+		of = " of cluster " + cluster
+	}
+	silence := now.Sub(e.sign)
+	switch {
+	case e.readable == 0 && e.waiting == 0 && e.refused > 0:
+		return clusterDataless, "no resource" + of + " can be read"
+	case e.readable > 0 && silence > lease:
+		return clusterSilent, fmt.Sprintf("the API server%s has not proven anything current for %.0f s", of, silence.Seconds())
+	}
+	return "", ""
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
 // undiscovered is the first cluster nothing is known of. With one cluster only
 // its resources may leave it unnamed.
-func undiscovered(clusters []clusterHealth, known map[string]bool) string {
+func undiscovered(clusters []clusterHealth, known map[string]*evidence) string {
 	if len(clusters) < 2 {
 		return ""
 	}
 	for _, c := range clusters {
-		if !known[c.Name] {
+		if known[c.Name] == nil {
 			return c.Name
 		}
 	}
@@ -113,7 +205,11 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := s.readiness()
+	stale, err := paramsOf(r).oneOf("stale", "", "ok")
+	if err != nil {
+		return err
+	}
+	answer := s.readiness(stale == "ok")
 	body, mediaType := answer.text(verbose), typeText+"; charset=utf-8"
 	w.Header().Add("Vary", "Accept")
 	if !accepts(r, typeText) && accepts(r, typeJSON) {
@@ -135,6 +231,14 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// trouble is what is wrong with a cluster and why.
+func (c clusterHealth) trouble() string {
+	if c.Error == "" {
+		return c.Reason
+	}
+	return c.Reason + " (unreachable: " + c.Error + ")"
+}
+
 // text is the answer in the form of Kubernetes' readyz: [+] is in order, [-]
 // holds up readiness, [!] is in trouble and does not.
 func (a readiness) text(verbose bool) string {
@@ -153,10 +257,15 @@ func (a readiness) text(verbose bool) string {
 		if c.Name != "" {
 			name += " " + c.Name
 		}
-		if c.Reachable {
-			line("+", name, "ok", "")
-		} else {
+		switch {
+		case !c.Ready:
+			line("-", name, c.fault, c.trouble())
+		case c.fault != "":
+			line("!", name, c.fault, c.trouble())
+		case !c.Reachable:
 			line("!", name, "unreachable", c.Error)
+		default:
+			line("+", name, "ok", "")
 		}
 	}
 	switch {
@@ -177,7 +286,7 @@ func (a readiness) text(verbose bool) string {
 			line("-", name, string(res.State), res.Reason)
 		case res.State == cache.Live:
 			line("+", name, "ok", "")
-		case res.State.Readable():
+		case res.State == cache.Warm:
 			line("+", name, string(res.State), res.Reason)
 		default:
 			line("!", name, string(res.State), res.Reason)

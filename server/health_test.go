@@ -3,6 +3,8 @@ package server
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/informerd/informerd/cache"
 )
@@ -24,7 +26,7 @@ func TestReadyz(t *testing.T) {
 		cache.Syncing:   {503, "[-]pods syncing: because"},
 		cache.Warm:      {200, "[+]pods warm: because"},
 		cache.Live:      {200, "[+]pods ok"},
-		cache.Stale:     {200, "[+]pods stale: because"},
+		cache.Stale:     {200, "[!]pods stale: because"},
 		cache.Forbidden: {200, "[!]pods forbidden: because"},
 		cache.Failed:    {200, "[!]pods failed: because"},
 	} {
@@ -90,4 +92,94 @@ func TestNotReadyBeforeDiscovery(t *testing.T) {
 	if rec := w.get(t, "/readyz"); rec.Code != 503 || !strings.Contains(rec.Body.String(), "no resource of cluster west") {
 		t.Errorf("readyz = %d %s", rec.Code, rec.Body)
 	}
+}
+
+// readyz asks and wants code, and parts of the whole text.
+func (w *world) readyz(t *testing.T, query string, code int, parts ...string) {
+	t.Helper()
+	rec := w.get(t, "/readyz?verbose"+query)
+	if rec.Code != code {
+		t.Errorf("readyz%s = %d, want %d:\n%s", query, rec.Code, code, rec.Body)
+	}
+	for _, part := range parts {
+		if !strings.Contains(rec.Body.String(), part) {
+			t.Errorf("readyz%s does not say %q:\n%s", query, part, rec.Body)
+		}
+	}
+}
+
+// TestReadyzSilence: an API server that proves nothing any more is told, whatever
+// it does to connections.
+func TestReadyzSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		began := time.Now()
+		w.pods.status.Proof, w.nodes.status.Proof = began.Add(-20*time.Second), began
+		w.readyz(t, "", 200, "[+]cluster ok\n", "[+]pods ok\n")
+		for _, r := range []*fakeResource{w.pods, w.nodes} {
+			r.set(cache.Stale, "nothing was proven")
+		}
+		time.Sleep(75 * time.Second)
+		w.readyz(t, "", 200, "[+]cluster ok\n", "[!]pods stale")
+		time.Sleep(time.Second)
+		const says = "the API server has not proven anything current for 76 s"
+		w.readyz(t, "", 503, "[-]cluster silent: "+says+"\n", "[!]pods stale: nothing was proven\n", "readyz check failed: "+says+"\n")
+		w.readyz(t, "&stale=ok", 200, "[!]cluster silent: "+says+"\n", "readyz check passed")
+		w.caches.clusters[0].Reachable, w.caches.clusters[0].Err = false, "connection refused"
+		w.readyz(t, "", 503, "[-]cluster silent: "+says+" (unreachable: connection refused)\n")
+
+		var got readiness
+		rec := w.get(t, "/readyz", "Accept", "application/json")
+		decode(t, rec.Body, &got)
+		if c := got.Clusters[0]; got.Ready || c.Ready || c.Reason != says || !c.ProvenTime.Equal(began) {
+			t.Errorf("JSON: %+v", got)
+		}
+		// One that is proven shows that the server answers: the others' fault is
+		// their own.
+		w.caches.clusters[0].Reachable = true
+		w.nodes.set(cache.Live, "")
+		w.nodes.status.Proof = time.Now()
+		time.Sleep(time.Hour)
+		w.readyz(t, "", 200, "[+]cluster ok\n", "[!]pods stale")
+	})
+}
+
+// TestReadyzWarm: a copy from the snapshot, however old, is something to answer
+// from; that the API server does not answer is told after a while.
+func TestReadyzWarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for _, r := range []*fakeResource{w.pods, w.nodes} {
+			r.set(cache.Warm, "resuming")
+			r.status.Since, r.status.Proof = time.Now(), time.Now().Add(-24*time.Hour)
+		}
+		w.nodes.status.Proof = time.Time{}
+		time.Sleep(75 * time.Second)
+		w.readyz(t, "", 200, "[+]pods warm: resuming\n")
+		time.Sleep(time.Second)
+		w.readyz(t, "", 503, "has not proven anything current for 76 s")
+		w.readyz(t, "&stale=ok", 200)
+	})
+}
+
+// TestReadyzOwnFault: what is wrong with one resource holds up nothing else. With
+// all of them there is nothing to answer from.
+func TestReadyzOwnFault(t *testing.T) {
+	w := newWorld(t)
+	w.pods.set(cache.Failed, "conversion webhook: connection refused")
+	w.readyz(t, "", 200, "[!]pods failed: conversion webhook: connection refused\n")
+	w.nodes.set(cache.Failed, "the same")
+	w.readyz(t, "", 503, "[-]cluster without data: no resource can be read\n")
+	w.readyz(t, "&stale=ok", 503)
+}
+
+// TestReadyzClusters: a cluster that is silent is named.
+func TestReadyzClusters(t *testing.T) {
+	w := newWorld(t)
+	w.caches.clusters = []cache.ClusterStatus{{Name: "east", Discovered: true, Reachable: true}, {Name: "west", Discovered: true, Reachable: true}}
+	w.pods.spec.Cluster, w.secrets.spec.Cluster, w.events.spec.Cluster, w.nodes.spec.Cluster = "east", "east", "east", "west"
+	w.readyz(t, "", 200, "[+]cluster east ok\n", "[+]cluster west ok\n")
+	w.nodes.set(cache.Stale, "")
+	w.nodes.status.Proof = time.Now().Add(-100 * time.Second)
+	w.readyz(t, "", 503, "[+]cluster east ok\n", "[-]cluster west silent: the API server of cluster west has not proven anything current for 100 s\n")
 }

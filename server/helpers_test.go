@@ -30,26 +30,45 @@ type fakeResource struct {
 
 	mu     sync.Mutex // guards all below
 	status cache.Status
+	views  []*cache.View // if any, what is taken, one after the other and again
+	taken  int           // how many Views were taken, with counts or without
 }
 
 func (f *fakeResource) Spec() cache.Spec { return f.spec }
 
-func (f *fakeResource) Store() *cache.Store {
+func (f *fakeResource) View() *cache.View {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.store
+	return f.viewLocked()
+}
+
+func (f *fakeResource) viewLocked() *cache.View {
+	f.taken++
+	if len(f.views) > 0 {
+		return f.views[(f.taken-1)%len(f.views)]
+	}
+	v := f.status.View
+	v.Spec = f.spec
+	if v.State.Readable() {
+		v.Store = f.store
+	}
+	return &v
 }
 
 func (f *fakeResource) Status() cache.Status {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.status
-	s.Spec = f.spec
-	if f.store != nil {
-		stats := f.store.Stats()
+	s.View = *f.viewLocked()
+	store := f.store
+	if len(f.views) > 0 {
+		store = s.Store
+	}
+	if store != nil {
+		stats := store.Stats()
 		s.Objects, s.Bytes, s.RawBytes, s.Events = stats.Objects, stats.Bytes, stats.RawBytes, stats.Events
-		s.Subscribers, s.ResourceVersion = stats.Subscribers, f.store.Version()
-		for _, i := range f.store.Indexes() {
+		s.Subscribers, s.ResourceVersion = stats.Subscribers, store.Version()
+		for _, i := range store.Indexes() {
 			s.Indexes = append(s.Indexes, i.Name)
 		}
 	}
@@ -140,7 +159,7 @@ var then = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newResource(t testing.TB, spec cache.Spec, state cache.State) *fakeResource {
 	t.Helper()
-	f := &fakeResource{spec: spec, status: cache.Status{State: state, Since: then}}
+	f := &fakeResource{spec: spec, status: cache.Status{View: cache.View{State: state, Since: then}}}
 	f.spec.Watch = state != cache.Unwatched
 	if f.spec.Watch {
 		store, err := cache.NewStore(spec, cache.StoreOptions{})
@@ -200,7 +219,7 @@ func newWorld(t testing.TB, change ...func(*Options)) *world {
 		events:  newResource(t, spec("", "v1", "events", "Event", true), cache.Unwatched),
 	}
 	w.secrets.status.Reason = "secrets is forbidden"
-	w.pods.status.Contact, w.nodes.status.Contact = time.Now(), time.Now()
+	w.pods.status.Proof, w.nodes.status.Proof = time.Now(), time.Now()
 	w.pods.replace(t, "100", pod("a", "one", "web", "n1", 10), pod("a", "two", "db", "n2", 20), pod("b", "three", "web", "n1", 30))
 	w.nodes.replace(t, "100", `{"metadata":{"name":"n1","uid":"n1","resourceVersion":"5"}}`)
 	w.caches = &fakeCaches{

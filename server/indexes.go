@@ -32,14 +32,14 @@ func (s *Server) listIndexes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	revision, version := res.store.Revision(), res.store.Version()
-	setFreshness(w.Header(), res.status, version)
-	if notModified(w, r, revisionTag(r, res.store, revision)) {
+	revision, version := res.view.Store.Revision(), res.view.Store.Version()
+	setFreshness(w.Header(), res.view, version)
+	if notModified(w, r, revisionTag(r, res.view.Store, revision)) {
 		return nil
 	}
 	answer := list[indexItem]{Kind: "IndexList", APIVersion: apiVersion, Items: []indexItem{}}
 	answer.Metadata.ResourceVersion = version
-	for _, i := range res.store.Indexes() {
+	for _, i := range res.view.Store.Indexes() {
 		answer.Items = append(answer.Items, indexItem(i))
 	}
 	return writeJSON(w, r, answer, pretty)
@@ -69,19 +69,19 @@ func (s *Server) listIndexValues(w http.ResponseWriter, r *http.Request) error {
 	}
 	// Taken before the values: a tag that is too old costs a transfer, one that
 	// is too new would hide a change.
-	revision := res.store.Revision()
-	setFreshness(w.Header(), res.status, res.store.Version())
-	if err := checkIndex(res.store, index); err != nil {
+	revision := res.view.Store.Revision()
+	setFreshness(w.Header(), res.view, res.view.Store.Version())
+	if err := checkIndex(res.view.Store, index); err != nil {
 		return err
 	}
-	if notModified(w, r, revisionTag(r, res.store, revision)) {
+	if notModified(w, r, revisionTag(r, res.view.Store, revision)) {
 		return nil
 	}
-	answer, err := indexValues(res.store, index, p.Get("prefix"), after, limit)
+	answer, err := indexValues(res.view.Store, index, p.Get("prefix"), after, limit)
 	if err != nil {
 		return err
 	}
-	setFreshness(w.Header(), res.status, answer.Metadata.ResourceVersion)
+	setFreshness(w.Header(), res.view, answer.Metadata.ResourceVersion)
 	return writeJSON(w, r, answer, pretty)
 }
 
@@ -149,15 +149,14 @@ func (s *Server) listIndexed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	res, err := s.lookupReadable(w, r)
-	if err != nil {
-		return err
-	}
-	if err := checkIndex(res.store, index); err != nil {
-		return err
-	}
 	q.Terms = append(q.Terms, cache.Term{Index: index, Value: value})
-	return s.answer(w, r, q)
+	return s.answer(w, r, q, func() (*viewed, error) {
+		res, err := s.lookupReadable(w, r)
+		if err != nil {
+			return nil, err
+		}
+		return res, checkIndex(res.view.Store, index)
+	})
 }
 
 // checkIndex says 404 for an index that the path names; where a parameter names

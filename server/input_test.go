@@ -88,8 +88,9 @@ func TestBadInput(t *testing.T) {
 		{"/v1/nothing", 404, "", "the API begins at /v1/resources"},
 		{"/nothing.js", 404, "", "nothing is served"},
 		{"/livez?x=1", 400, "x", "takes none"},
-		{"/readyz?x=1", 400, "x", "known here: verbose"},
+		{"/readyz?x=1", 400, "x", "known here: stale, verbose"},
 		{"/readyz?verbose=x", 400, "verbose", ""},
+		{"/readyz?stale=yes", 400, "stale", "ok"},
 		{"/metrics?x=1", 400, "x", "takes none"},
 		{"/v1/resources?" + strings.Repeat("x", maxURL), 414, "", "bytes"},
 	} {

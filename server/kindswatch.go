@@ -71,7 +71,8 @@ func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request, q *query) er
 	if err != nil {
 		return err
 	}
-	if err := checkKinds(kinds, q.Query); err != nil {
+	views := viewsOf(kinds)
+	if err := checkKinds(views, q.Query); err != nil {
 		return err
 	}
 	if !s.watches.tryAcquire() {
@@ -90,7 +91,7 @@ func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request, q *query) er
 		versions: since, resumed: len(since) > 0, waiting: time.Now().Add(q.wait),
 		facets: s.watchedFacets(q),
 	}
-	err = k.run(ctx, kinds)
+	err = k.run(ctx, views)
 	cancel()
 	k.running.Wait()
 	if err := ended(ctx, err); err != nil && r.Context().Err() == nil {
@@ -100,14 +101,13 @@ func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request, q *query) er
 }
 
 // checkKinds refuses a question that no resource can answer.
-func checkKinds(kinds []Resource, q cache.Query) error {
+func checkKinds(kinds []*viewed, q cache.Query) error {
 	var refused error
 	for _, k := range kinds {
-		store := k.Store()
-		if store == nil {
+		if k.view.Store == nil {
 			continue
 		}
-		_, err := store.Matcher(q)
+		_, err := k.view.Store.Matcher(q)
 		if err == nil {
 			return nil
 		}
@@ -117,7 +117,7 @@ func checkKinds(kinds []Resource, q cache.Query) error {
 }
 
 // run writes until the stream ends.
-func (k *kindsWatch) run(ctx context.Context, kinds []Resource) error {
+func (k *kindsWatch) run(ctx context.Context, kinds []*viewed) error {
 	k.out.comment("informerd")
 	if err := k.out.flush(); err != nil { // what follows may wait
 		return err
@@ -165,19 +165,18 @@ func (k *kindsWatch) failed(err error) error {
 
 // join says the state of every resource and begins to follow those that can be
 // read and are not followed yet.
-func (k *kindsWatch) join(ctx context.Context, kinds []Resource) error {
-	for _, r := range kinds {
-		res := &readable{r, r.Status(), r.Store()}
-		name := res.status.Spec.Resource.String()
+func (k *kindsWatch) join(ctx context.Context, kinds []*viewed) error {
+	for _, res := range kinds {
+		name := res.view.Spec.Resource.String()
 		if k.followers[name] != nil {
-			k.state(name, newKindState(res.status), true)
+			k.state(name, newKindState(res.view), true)
 			continue
 		}
 		answered, err := k.follow(ctx, name, res)
 		if err != nil {
 			return err
 		}
-		k.state(name, newKindState(res.status), answered)
+		k.state(name, newKindState(res.view), answered)
 	}
 	return nil
 }
@@ -198,17 +197,19 @@ func (k *kindsWatch) state(name string, state kindState, answered bool) {
 // follow begins to follow a resource. It reports false for one that cannot be
 // read, or does not have what the question needs: what the client has of it is
 // resumed when it can be.
-func (k *kindsWatch) follow(ctx context.Context, name string, res *readable) (bool, error) {
-	if _, known := k.versions[name]; known && res.store == nil {
-		k.forget(name) // not watched any more
+func (k *kindsWatch) follow(ctx context.Context, name string, res *viewed) (bool, error) {
+	if _, known := k.versions[name]; known && res.view.State == cache.Unwatched {
+		k.forget(name)
 	}
-	if res.store == nil || !res.status.State.Readable() {
+	if res.view.Store == nil {
 		return false, nil
 	}
-	f := &follower{name: name, watcher: watcher{readable: res, server: k.server, query: k.query, state: res.status.State}}
+	f := &follower{name: name, watcher: watcher{viewed: res, server: k.server, query: k.query, state: res.view.State}}
 	start, err := k.start(ctx, f)
-	if bad, ok := errors.AsType[*cache.InvalidError](err); ok && bad.Parameter == "index" {
-		res.status.Reason = bad.Error()
+	if isOwn(err) {
+		told := *res.view
+		told.Reason = err.Error()
+		res.view = &told
 		return false, nil
 	}
 	if errors.Is(err, cache.ErrStopped) {
@@ -231,7 +232,7 @@ func (k *kindsWatch) follow(ctx context.Context, name string, res *readable) (bo
 // start finds where to begin: after the version that the client has, or with the
 // objects there are.
 func (k *kindsWatch) start(ctx context.Context, f *follower) (start beginning, err error) {
-	if f.matcher, err = f.store.Matcher(k.query.Query); err != nil {
+	if f.matcher, err = f.view.Store.Matcher(k.query.Query); err != nil {
 		return beginning{}, err
 	}
 	since, known := k.versions[f.name]
@@ -350,8 +351,18 @@ func (k *kindsWatch) take(ctx context.Context, b batch) error {
 // shown reports whether a resource still has the store that is followed.
 // Versions of one mean nothing in another.
 func (k *kindsWatch) shown(f *follower) bool {
-	now, ok := k.server.Caches.Resource(f.status.Spec.Resource)
-	return ok && now.Store() == f.store
+	now, ok := k.server.Caches.Resource(f.view.Spec.Resource)
+	return ok && now.View().Store == f.view.Store
+}
+
+// left reports whether a resource has another store than the one that is
+// followed, or none any more. One that cannot be read just now may still have it:
+// its end would be told to the one who follows it.
+func (f *follower) left(now *cache.View) bool {
+	if now.Store == nil {
+		return now.State == cache.Unwatched
+	}
+	return now.Store != f.view.Store
 }
 
 // leave ends the following of a resource.
@@ -363,14 +374,16 @@ func (k *kindsWatch) leave(f *follower) {
 
 // refresh looks for resources that came, went, were replaced or changed state.
 func (k *kindsWatch) refresh(ctx context.Context) error {
-	for _, name := range k.known() {
-		if f := k.followers[name]; f != nil && !k.shown(f) {
+	found, err := k.server.resourcesOf(k.params)
+	kinds := viewsOf(found)
+	for _, res := range kinds {
+		if f := k.followers[res.view.Spec.Resource.String()]; f != nil && f.left(res.view) {
 			k.leave(f)
 		}
 	}
-	kinds, err := k.server.resourcesOf(k.params)
-	if err != nil {
-		return nil // the last of them is gone, or one named in full
+	if err != nil { // the last of them is gone, or one named in full
+		k.leaveGone()
+		return nil
 	}
 	k.dropMissing(kinds)
 	if err := k.join(ctx, kinds); err != nil {
@@ -379,11 +392,24 @@ func (k *kindsWatch) refresh(ctx context.Context) error {
 	return k.facets.tellDue(ctx, kinds, k.out)
 }
 
+// leaveGone ends the following of resources that are gone.
+func (k *kindsWatch) leaveGone() {
+	for _, name := range k.known() {
+		f := k.followers[name]
+		if f == nil {
+			continue
+		}
+		if now, ok := k.server.Caches.Resource(f.view.Spec.Resource); !ok || f.left(now.View()) {
+			k.leave(f)
+		}
+	}
+}
+
 // dropMissing ends what was told of resources that are not among kinds.
-func (k *kindsWatch) dropMissing(kinds []Resource) {
+func (k *kindsWatch) dropMissing(kinds []*viewed) {
 	present := map[string]bool{}
 	for _, r := range kinds {
-		present[r.Spec().Resource.String()] = true
+		present[r.view.Spec.Resource.String()] = true
 	}
 	for _, name := range k.known() {
 		if present[name] {
@@ -408,6 +434,11 @@ func (k *kindsWatch) known() []string {
 
 // routine says what is due by the clock.
 func (k *kindsWatch) routine(ctx context.Context) error {
+	for _, name := range k.known() {
+		if f := k.followers[name]; f != nil && f.wentBack(ctx) {
+			k.leave(f)
+		}
+	}
 	if err := k.refresh(ctx); err != nil {
 		return err
 	}

@@ -16,11 +16,21 @@ import (
 // only a person changes.
 const retryGivenUp = 30
 
-// readable is a resource with data, and its state when that was seen.
-type readable struct {
+// viewed is a resource and the View that one request takes of it. All that is
+// said of the resource in the answer is of this View.
+type viewed struct {
 	Resource
-	status cache.Status
-	store  *cache.Store
+	view *cache.View
+}
+
+func viewOf(res Resource) *viewed { return &viewed{res, res.View()} }
+
+func viewsOf(resources []Resource) []*viewed {
+	views := make([]*viewed, len(resources))
+	for i, res := range resources {
+		views[i] = viewOf(res)
+	}
+	return views
 }
 
 // lookup finds the resource the path names, readable or not. One that is not
@@ -35,7 +45,7 @@ func (s *Server) lookup(r *http.Request) (Resource, error) {
 
 // lookupReadable finds the resource the path names and refuses one without
 // data. It sets the headers that say how fresh the data is.
-func (s *Server) lookupReadable(w http.ResponseWriter, r *http.Request) (*readable, error) {
+func (s *Server) lookupReadable(w http.ResponseWriter, r *http.Request) (*viewed, error) {
 	res, err := s.lookup(r)
 	if err != nil {
 		return nil, err
@@ -43,10 +53,10 @@ func (s *Server) lookupReadable(w http.ResponseWriter, r *http.Request) (*readab
 	return readableOf(w, res)
 }
 
-func readableOf(w http.ResponseWriter, res Resource) (*readable, error) {
-	a := &readable{res, res.Status(), res.Store()}
-	if !a.status.State.Readable() || a.store == nil {
-		return nil, notReadable(w, a.status)
+func readableOf(w http.ResponseWriter, res Resource) (*viewed, error) {
+	a := viewOf(res)
+	if a.view.Store == nil {
+		return nil, notReadable(w, a.view)
 	}
 	return a, nil
 }
@@ -66,23 +76,23 @@ func (s *Server) checkCluster(name string) error {
 }
 
 // notReadable says that there is no data, which is not the same as no objects.
-func notReadable(w http.ResponseWriter, status cache.Status) error {
-	w.Header().Set("Informerd-State", string(status.State))
-	seconds, message := int32(1), fmt.Sprintf("%s is %s: there is no data yet", status.Spec.Name(), status.State)
-	if status.State == cache.Forbidden || status.State == cache.Failed {
-		seconds, message = retryGivenUp, fmt.Sprintf("%s is %s", status.Spec.Name(), status.State)
+func notReadable(w http.ResponseWriter, view *cache.View) error {
+	w.Header().Set(cache.StateHeader, string(view.State))
+	seconds, message := int32(1), fmt.Sprintf("%s is %s: there is no data yet", view.Spec.Name(), view.State)
+	if view.State == cache.Forbidden || view.State == cache.Failed {
+		seconds, message = retryGivenUp, fmt.Sprintf("%s is %s", view.Spec.Name(), view.State)
 	}
-	return noData(seconds, message, status.Reason)
+	return noData(seconds, message, view.Reason)
 }
 
 // namespaceMissing is notReadable of one namespace of a resource.
-func namespaceMissing(w http.ResponseWriter, status cache.Status, m cache.MissingNamespace) error {
-	w.Header().Set("Informerd-State", string(m.State))
+func namespaceMissing(w http.ResponseWriter, view *cache.View, m cache.MissingNamespace) error {
+	w.Header().Set(cache.StateHeader, string(m.State))
 	seconds := int32(1)
 	if m.State == cache.Forbidden || m.State == cache.Failed {
 		seconds = retryGivenUp
 	}
-	return noData(seconds, fmt.Sprintf("%s of namespace %s is %s", status.Spec.Name(), m.Namespace, m.State), m.Reason)
+	return noData(seconds, fmt.Sprintf("%s of namespace %s is %s", view.Spec.Name(), m.Namespace, m.State), m.Reason)
 }
 
 func noData(seconds int32, message, reason string) error {

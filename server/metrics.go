@@ -48,7 +48,7 @@ func newRegistry(s *Server) (*prometheus.Registry, *httpMetrics) {
 	}, func() float64 { return float64(len(s.watches)) })
 
 	r := prometheus.NewRegistry()
-	r.MustRegister(m.requests, m.duration, m.inFlight, watchers, build, &collector{s.Caches}, s.relations,
+	r.MustRegister(m.requests, m.duration, m.inFlight, watchers, build, &collector{s.Caches, s.Lease}, s.relations,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r, m
 }

@@ -47,14 +47,14 @@ func namer(states []kindState) func(kindState) string {
 	}
 }
 
-func newKindState(status cache.Status) kindState {
+func newKindState(view *cache.View) kindState {
 	var missing []string
-	for _, m := range status.Missing {
+	for _, m := range view.Missing {
 		missing = append(missing, m.Namespace)
 	}
 	return kindState{
-		Cluster: status.Spec.Cluster, Resource: status.Spec.Name(), Kind: status.Spec.Kind,
-		State: status.State, Reason: status.Reason, missing: strings.Join(missing, " "),
+		Cluster: view.Spec.Cluster, Resource: view.Spec.Name(), Kind: view.Spec.Kind,
+		State: view.State, Reason: view.Reason, missing: strings.Join(missing, " "),
 	}
 }
 
@@ -70,7 +70,10 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case q.watch && q.summary.Grouped:
-		return s.watchGroups(w, r, q, func() ([]Resource, error) { return s.resourcesOf(p) })
+		return s.watchGroups(w, r, q, func() ([]*viewed, error) {
+			kinds, err := s.resourcesOf(p)
+			return viewsOf(kinds), err
+		})
 	case q.watch:
 		return s.watchKinds(w, r, q)
 	}
@@ -85,11 +88,12 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	if q.token != "" {
 		return s.nextKinds(w, r, q)
 	}
-	tag := kindsTag(r, kinds)
+	views := viewsOf(kinds)
+	tag := kindsTag(r, views)
 	if !q.timely() && !q.explain && missing == nil && notModified(w, r, tag) {
 		return nil
 	}
-	a, err := askKinds(r.Context(), kinds, q.Query, q.table)
+	a, err := askKinds(r.Context(), views, q.Query, q.table)
 	if err != nil {
 		return err
 	}
@@ -167,7 +171,7 @@ func (s *Server) kindsList(ctx context.Context, part *cache.Part[*kindsAnswer], 
 			at := len(dst)
 			dst, err := enc.append(dst, part.Objects[i])
 			if err == nil && a.clusters {
-				dst = insertCluster(dst, at, a.of(part.Objects[i]).Spec().Cluster)
+				dst = insertCluster(dst, at, a.of(part.Objects[i]).view.Spec.Cluster)
 			}
 			return dst, err
 		},
@@ -191,12 +195,12 @@ type kindsAnswer struct {
 	clusters bool            // several were asked
 	// kinds are those of states, less what is not known yet. from says which one an object is of, where
 	// that is needed: for tables, and where several clusters were asked.
-	kinds []Resource
+	kinds []*viewed
 	from  map[*cache.Object]uint32
 }
 
 // of is the resource of an object.
-func (a *kindsAnswer) of(o *cache.Object) Resource { return a.kinds[a.from[o]] }
+func (a *kindsAnswer) of(o *cache.Object) *viewed { return a.kinds[a.from[o]] }
 
 // insertCluster makes the object that begins at a position of dst say which
 // cluster it is from.
@@ -215,9 +219,9 @@ func insertCluster(dst []byte, at int, cluster string) []byte {
 // askKinds asks one resource after the other; each is searched on all
 // processors. A resource that cannot answer is named with the reason. If none
 // can, that is the error.
-func askKinds(ctx context.Context, kinds []Resource, q cache.Query, table bool) (*kindsAnswer, error) {
+func askKinds(ctx context.Context, kinds []*viewed, q cache.Query, table bool) (*kindsAnswer, error) {
 	a := &kindsAnswer{states: []kindState{}, plans: []explanation{}, kinds: kinds}
-	a.clusters = slices.ContainsFunc(kinds, func(k Resource) bool { return k.Spec().Cluster != kinds[0].Spec().Cluster })
+	a.clusters = slices.ContainsFunc(kinds, func(k *viewed) bool { return k.view.Spec.Cluster != kinds[0].view.Spec.Cluster })
 	if table || a.clusters {
 		a.from = map[*cache.Object]uint32{}
 	}
@@ -227,7 +231,7 @@ func askKinds(ctx context.Context, kinds []Resource, q cache.Query, table bool) 
 	for i := range kinds {
 		state, err := a.ask(ctx, i, q)
 		if err != nil {
-			if bad, ok := errors.AsType[*cache.InvalidError](err); !ok || bad.Parameter != "index" {
+			if !isOwn(err) {
 				return nil, err
 			}
 			refused = err
@@ -247,17 +251,23 @@ func askKinds(ctx context.Context, kinds []Resource, q cache.Query, table bool) 
 	return nil, noneReadable(a.states)
 }
 
+// isOwn reports whether a question cannot be asked of one resource, and perhaps of
+// others: it has no such index, or its rule takes the field out.
+func isOwn(err error) bool {
+	bad, ok := errors.AsType[*cache.InvalidError](err)
+	return ok && (bad.Parameter == "index" || bad.Parameter == "fieldSelector")
+}
+
 func (a *kindsAnswer) ask(ctx context.Context, i int, q cache.Query) (kindState, error) {
-	k := a.kinds[i]
-	res := &readable{k, k.Status(), k.Store()}
-	state := newKindState(res.status)
-	if res.store == nil || !res.status.State.Readable() {
+	res := a.kinds[i]
+	state := newKindState(res.view)
+	if res.view.Store == nil {
 		if state.Reason == "" {
 			state.Reason = "there is no data"
 		}
 		return state, nil
 	}
-	found, err := res.store.Select(ctx, q)
+	found, err := res.view.Store.Select(ctx, q)
 	if err != nil {
 		return state, err
 	}
@@ -316,15 +326,14 @@ func named(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func kindsTag(r *http.Request, kinds []Resource) string { return etag(r, revisionsOf(kinds)) }
+func kindsTag(r *http.Request, kinds []*viewed) string { return etag(r, revisionsOf(kinds)) }
 
 // revisionsOf changes with every resource.
-func revisionsOf(kinds []Resource) string {
+func revisionsOf(kinds []*viewed) string {
 	sum := fnv.New64a()
 	for _, k := range kinds {
-		status := k.Status()
-		fmt.Fprintf(sum, "%s %s %s\n", status.Spec.Resource, status.State, status.Reason)
-		if store := k.Store(); store != nil {
+		fmt.Fprintf(sum, "%s %s %s\n", k.view.Spec.Resource, k.view.State, k.view.Reason)
+		if store := k.view.Store; store != nil {
 			fmt.Fprintf(sum, "%s %d\n", store.Epoch(), store.Revision())
 		}
 	}

@@ -17,53 +17,53 @@ func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.answer(w, r, q)
+	return s.answer(w, r, q, func() (*viewed, error) { return s.lookupReadable(w, r) })
 }
 
-// answer gives the objects of the resource in the path that q selects, as a
-// list or as a stream.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query) error {
+// answer gives the objects that q selects of the resource in the path, which find
+// finds, as a list or as a stream.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query, find func() (*viewed, error)) error {
 	switch {
 	case q.watch && q.summary.Grouped:
-		return s.watchGroups(w, r, q, func() ([]Resource, error) {
-			res, err := s.lookup(r)
-			return []Resource{res}, err
+		return s.watchGroups(w, r, q, func() ([]*viewed, error) {
+			res, err := find()
+			return []*viewed{res}, err
 		})
 	case q.watch:
-		return s.watchObjects(w, r, q)
+		return s.watchObjects(w, r, q, find)
 	}
 	if err := negotiate(w, r, q.output.mediaType()); err != nil {
 		return err
 	}
-	res, err := s.lookupReadable(w, r)
+	res, err := find()
 	if err != nil {
 		return err
 	}
-	if err := checkNamespaces(w, res.status, q.Namespaces); err != nil {
+	if err := checkNamespaces(w, res.view, q.Namespaces); err != nil {
 		return err
 	}
-	if err := waitVersion(r.Context(), res.store, q.version, q.wait); err != nil {
+	if err := waitVersion(r.Context(), res.view.Store, q.version, q.wait); err != nil {
 		return err
 	}
 	// A client only has the tag of an answer that was whole, and would be whole
 	// again. A page that continues has none: its token expires, and a client
 	// sent back to it by 304 would never get another.
-	setFreshness(w.Header(), res.status, res.store.Version())
-	if q.token == "" && !q.explain && !q.timely() && notModified(w, r, revisionTag(r, res.store, res.store.Revision())) {
+	setFreshness(w.Header(), res.view, res.view.Store.Version())
+	if q.token == "" && !q.explain && !q.timely() && notModified(w, r, revisionTag(r, res.view.Store, res.view.Store.Revision())) {
 		return nil
 	}
 	if !q.needsAll() {
-		page, err := res.store.Page(r.Context(), q.Query, q.limit, q.token)
+		page, err := res.view.Store.Page(r.Context(), q.Query, q.limit, q.token)
 		if err != nil {
 			return err
 		}
 		return s.writePage(w, r, res, q, page, nil)
 	}
-	found, err := res.store.Select(r.Context(), q.Query)
+	found, err := res.view.Store.Select(r.Context(), q.Query)
 	if err != nil {
 		return err
 	}
-	setFreshness(w.Header(), res.status, found.Version)
+	setFreshness(w.Header(), res.view, found.Version)
 	return s.answerFound(w, r, res, q, found)
 }
 
@@ -73,7 +73,7 @@ func (q *query) needsAll() bool {
 }
 
 // answerFound shapes what was found of one resource.
-func (s *Server) answerFound(w http.ResponseWriter, r *http.Request, res *readable, q *query, found *cache.Result) error {
+func (s *Server) answerFound(w http.ResponseWriter, r *http.Request, res *viewed, q *query, found *cache.Result) error {
 	if q.explain {
 		return explainOne(w, r, q, explain(res, found, len(found.Objects)))
 	}
@@ -89,10 +89,10 @@ func (s *Server) answerFound(w http.ResponseWriter, r *http.Request, res *readab
 	if err != nil {
 		return err
 	}
-	return s.writePage(w, r, res, q, res.store.FirstPage(q.Query, found, q.limit), facets)
+	return s.writePage(w, r, res, q, res.view.Store.FirstPage(q.Query, found, q.limit), facets)
 }
 
-func (s *Server) writePage(w http.ResponseWriter, r *http.Request, res *readable, q *query, page *cache.Page, facets []facet) error {
+func (s *Server) writePage(w http.ResponseWriter, r *http.Request, res *viewed, q *query, page *cache.Page, facets []facet) error {
 	if q.explain {
 		return explainOne(w, r, q, explain(res, &page.Result, len(page.Objects)+page.Remaining))
 	}
@@ -100,10 +100,10 @@ func (s *Server) writePage(w http.ResponseWriter, r *http.Request, res *readable
 	if page.Continue != "" || q.token != "" {
 		w.Header().Del("ETag")
 	}
-	l := objectList(res.status.Spec, page, q.view)
+	l := objectList(res.view.Spec, page, q.view)
 	l.Facets = facets
 	if q.table {
-		if err := s.rows(r.Context(), l, page.Objects, func(*cache.Object) Resource { return res.Resource }, false); err != nil {
+		if err := s.rows(r.Context(), l, page.Objects, func(*cache.Object) *viewed { return res }, false); err != nil {
 			return err
 		}
 	}
@@ -111,12 +111,12 @@ func (s *Server) writePage(w http.ResponseWriter, r *http.Request, res *readable
 }
 
 // setAnswered says in headers what an answer is of.
-func setAnswered(h http.Header, r *http.Request, res *readable, q *query, found *cache.Result) {
-	setFreshness(h, res.status, found.Version)
+func setAnswered(h http.Header, r *http.Request, res *viewed, q *query, found *cache.Result) {
+	setFreshness(h, res.view, found.Version)
 	setFaults(h, found.Faults)
 	h.Del("ETag")
 	if !q.timely() {
-		h.Set("ETag", revisionTag(r, res.store, found.Revision))
+		h.Set("ETag", revisionTag(r, res.view.Store, found.Revision))
 	}
 }
 
@@ -148,29 +148,28 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	key, err := objectKey(r, res.status.Spec)
+	key, err := objectKey(r, res.view.Spec)
 	if err != nil {
 		return err
 	}
-	for _, m := range res.status.Missing {
+	for _, m := range res.view.Missing {
 		if m.Namespace == key.Namespace {
-			return namespaceMissing(w, res.status, m)
+			return namespaceMissing(w, res.view, m)
 		}
 	}
-	if err := waitVersion(r.Context(), res.store, version, wait); err != nil {
+	if err := waitVersion(r.Context(), res.view.Store, version, wait); err != nil {
 		return err
 	}
-	setFreshness(w.Header(), res.status, res.store.Version())
-	revision := res.store.Revision() // before the object: its tag may be too old, not too young
-	object, ok := res.store.Get(key)
-	if !ok && !res.store.Covers(key.Namespace) {
+	object, at, revision, ok := res.view.Store.GetAt(key)
+	setFreshness(w.Header(), res.view, at)
+	if !ok && !res.view.Store.Covers(key.Namespace) {
 		return statusError(withCause(reply.Failure(http.StatusNotFound, metav1.StatusReasonNotFound,
-			fmt.Sprintf("%s %q is not here and may exist: the configuration selects only some of them", res.status.Spec.Name(), key)), "NotWatched", ""))
+			fmt.Sprintf("%s %q is not here and may exist: the configuration selects only some of them", res.view.Spec.Name(), key)), "NotWatched", ""))
 	}
 	if !ok {
-		return notFound("%s %q not found", res.status.Spec.Name(), key)
+		return notFound("%s %q not found", res.view.Spec.Name(), key)
 	}
-	if notModified(w, r, objectTag(r, res.store, object, revision)) {
+	if notModified(w, r, objectTag(r, res.view.Store, object, revision)) {
 		return nil
 	}
 	body, err := (&encoder{view: v}).append(nil, object)

@@ -236,7 +236,7 @@ func TestStates(t *testing.T) {
 	} {
 		w := newWorld(t)
 		w.pods.set(state, `it is "so"`)
-		w.pods.status.Contact = time.Now().Add(-90 * time.Second)
+		w.pods.status.Proof = time.Now().Add(-90 * time.Second)
 		for _, path := range []string{
 			"/v1/resources/pods/objects", "/v1/resources/pods/objects/a/one", "/v1/resources/pods/indexes",
 			"/v1/resources/pods/indexes/node", "/v1/resources/pods/indexes/node/n1",
@@ -258,6 +258,26 @@ func TestStates(t *testing.T) {
 			}
 			if !strings.HasPrefix(rec.Header().Get("Informerd-Age"), "90.") {
 				t.Errorf("Informerd-Age = %q", rec.Header().Get("Informerd-Age"))
+			}
+		}
+	}
+}
+
+// TestUnknownAge: an age that is not known is not told as a small one, and the
+// warning says so. A proof from the future is of a clock that was set since.
+func TestUnknownAge(t *testing.T) {
+	for name, proof := range map[string]time.Time{"no proof": {}, "from the future": time.Now().Add(24 * time.Hour)} {
+		w := newWorld(t)
+		w.pods.set(cache.Warm, "resuming")
+		w.pods.status.Proof, w.pods.status.SnapshotAt = proof, time.Now()
+		for _, path := range []string{"/v1/resources/pods/objects", "/v1/resources/pods/objects/a/one", "/v1/resources/pods", "/api/v1/pods", "/api/v1/namespaces/a/pods/one"} {
+			rec := w.get(t, path)
+			h := rec.Header()
+			if h.Get("Informerd-Age") != "" || h.Get("Age") != "" || h.Get("Warning") != `110 informerd "pods is warm, how old it is is not known: resuming"` {
+				t.Errorf("%s, GET %s: %v", name, path, h)
+			}
+			if strings.Contains(rec.Body.String(), `"age"`) {
+				t.Errorf("%s, GET %s: %s", name, path, rec.Body)
 			}
 		}
 	}
@@ -402,5 +422,34 @@ func TestGetNotSelected(t *testing.T) {
 	status = wantStatus(t, w.get(t, "/v1/resources/nodes/objects/-/n2"), 404, metav1.StatusReasonNotFound, "not found")
 	if status.Details != nil {
 		t.Errorf("of one that does not exist the details are %+v", status.Details)
+	}
+}
+
+// TestHiddenFields: what a rule takes out cannot be selected by. Of several resources
+// the others answer.
+func TestHiddenFields(t *testing.T) {
+	w := newWorld(t)
+	rule := w.pods.spec
+	rule.Drop = []string{"status"}
+	w.caches.resources[2] = newResource(t, rule, cache.Live)
+	w.caches.resources[2].replace(t, "100", pod("a", "one", "web", "n1", 10))
+	for _, target := range []string{with(podObjects, "fieldSelector", "status.phase=Running"), with(podObjects, "fieldSelector", "status.phase=Running", "watch", "true")} {
+		rec := w.get(t, target)
+		if body := rec.Body.String(); rec.Code != 400 || !strings.Contains(body, "the rule of pods drops status") {
+			t.Errorf("GET %s = %d %s", target, rec.Code, body)
+		}
+	}
+	var got struct {
+		Items    []any
+		Metadata listMeta
+	}
+	w.getJSON(t, with("/v1/query", "fieldSelector", "status.phase!=Failed"), &got)
+	for _, r := range got.Metadata.Resources {
+		if r.Resource == "pods" && (r.Answered || !strings.Contains(r.Reason, "drops status")) || r.Resource == "nodes" && !r.Answered {
+			t.Errorf("%+v", r)
+		}
+	}
+	if len(got.Items) != 1 {
+		t.Errorf("%d objects, want the node", len(got.Items))
 	}
 }

@@ -107,6 +107,7 @@ var parameterDocs = map[string]parameterDoc{
 	"kinds":           {"Resources, separated by commas: only walk to these", text},
 	"edges":           {"Kinds of edges, separated by commas: only follow these", text},
 	"through":         {"Resources whose hubs are walked through, separated by commas", text},
+	"stale":           {"ok: ready although the API server has been silent for longer than a proof lasts", oneOf("ok")},
 	"verbose":         {"The full text also when ready", boolean},
 }
 

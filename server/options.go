@@ -59,6 +59,10 @@ type Options struct {
 	// MaxPassed bounds those that are passed on to an API server, beside the
 	// others, default 100.
 	MaxPassed int
+	// Lease is for how long a proof that a copy is current lasts, as the Caches
+	// have it, default 75 s. A cluster that proves nothing for longer is told by
+	// /readyz.
+	Lease time.Duration
 	// RequestTimeout bounds a request that is not a watch, its answer
 	// included, default 60 s.
 	RequestTimeout time.Duration
@@ -90,6 +94,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxWatches = cmp.Or(o.MaxWatches, 10000)
 	o.MaxConcurrent = cmp.Or(o.MaxConcurrent, 100)
 	o.MaxPassed = cmp.Or(o.MaxPassed, 100)
+	o.Lease = cmp.Or(o.Lease, 75*time.Second)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, time.Minute)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 10*time.Second)

@@ -196,7 +196,7 @@ func (e *tooNewError) Error() string {
 func (e *tooNewError) Unwrap() error { return cache.ErrTooNew }
 
 // wantsJSON is the beginning of every answer in JSON about a readable resource.
-func (s *Server) wantsJSON(w http.ResponseWriter, r *http.Request) (*readable, error) {
+func (s *Server) wantsJSON(w http.ResponseWriter, r *http.Request) (*viewed, error) {
 	if err := negotiate(w, r, typeJSON); err != nil {
 		return nil, err
 	}

@@ -255,10 +255,10 @@ type unansweredItem struct {
 	Reason   string      `json:"reason,omitempty"`
 }
 
-func unansweredItems(statuses []cache.Status) []unansweredItem {
+func unansweredItems(views []cache.View) []unansweredItem {
 	items := []unansweredItem{}
-	for _, s := range statuses {
-		items = append(items, unansweredItem{s.Spec.Name(), s.State, s.Reason})
+	for _, v := range views {
+		items = append(items, unansweredItem{v.Spec.Name(), v.State, v.Reason})
 	}
 	slices.SortFunc(items, func(a, b unansweredItem) int { return strings.Compare(a.Resource, b.Resource) })
 	return items

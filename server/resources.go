@@ -49,7 +49,7 @@ type resourceItem struct {
 	RawBytes        int64       `json:"rawBytes"`
 	ResourceVersion string      `json:"resourceVersion,omitempty"`
 	LastEventTime   time.Time   `json:"lastEventTime,omitzero"`
-	ContactTime     time.Time   `json:"contactTime,omitzero"`
+	ProvenTime      time.Time   `json:"provenTime,omitzero"`
 	Age             *float64    `json:"age,omitempty"`
 	Indexes         []string    `json:"indexes"`
 	Counts          counts      `json:"counts"`
@@ -87,14 +87,14 @@ func itemOf(s cache.Status) resourceItem {
 		Name: s.Spec.Name(), Kind: s.Spec.Kind, Singular: s.Spec.Singular, ShortNames: s.Spec.ShortNames, Namespaced: s.Spec.Namespaced,
 		Namespaces: s.Spec.Namespaces, LabelSelector: s.Spec.LabelSelector, FieldSelector: s.Spec.FieldSelector,
 		State: s.State, Reason: s.Reason, Since: s.Since.UTC(), Objects: s.Objects, Bytes: s.Bytes, RawBytes: s.RawBytes,
-		ResourceVersion: s.ResourceVersion, LastEventTime: s.LastEvent.UTC(), ContactTime: s.Contact.UTC(),
+		ResourceVersion: s.ResourceVersion, LastEventTime: s.LastEvent.UTC(), ProvenTime: s.Proof.UTC(),
 		Indexes: append([]string{}, s.Indexes...),
 		Counts:  counts{s.Events, s.Relists, s.Compared, s.Fetched, s.Expired, s.Restarts, s.Unextracted, s.Undecoded, s.Mended, s.Subscribers},
 	}
 	for _, m := range s.Missing {
 		item.Missing = append(item.Missing, missingItem(m))
 	}
-	if age, known := ageOf(s); known && s.State.Readable() {
+	if age, known := s.Age(); known && s.State.Readable() {
 		seconds := age.Round(time.Millisecond).Seconds()
 		item.Age = &seconds
 	}
@@ -146,7 +146,7 @@ func (s *Server) getResource(w http.ResponseWriter, r *http.Request) error {
 	}
 	status := res.Status()
 	item := itemOf(status)
-	setFreshness(w.Header(), status, status.ResourceVersion)
+	setFreshness(w.Header(), &status.View, status.ResourceVersion)
 	tag, err := contentTag(r, item)
 	if err != nil {
 		return err
@@ -158,14 +158,14 @@ func (s *Server) getResource(w http.ResponseWriter, r *http.Request) error {
 }
 
 // contentTag is a tag of what items say, less what changes by itself: the age,
-// the last contact of a live resource, and when the snapshot was written.
+// the last proof of a live resource, and when the snapshot was written.
 func contentTag(r *http.Request, items ...resourceItem) (string, error) {
 	h := fnv.New64a()
 	enc := json.NewEncoder(h)
 	for _, item := range items {
 		item.Age, item.Snapshot = nil, nil
 		if item.State == cache.Live {
-			item.ContactTime = time.Time{}
+			item.ProvenTime = time.Time{}
 		}
 		if err := enc.Encode(item); err != nil {
 			return "", err

@@ -44,7 +44,7 @@ func TestResourcesGolden(t *testing.T) {
 	body := w.get(t, "/v1/resources?pretty").Body.Bytes()
 	var lines [][]byte
 	for line := range bytes.Lines(body) {
-		for _, moving := range []string{`"age":`, `"contactTime":`, `"lastEventTime":`, `"bytes":`} {
+		for _, moving := range []string{`"age":`, `"provenTime":`, `"lastEventTime":`, `"bytes":`} {
 			if i := bytes.Index(line, []byte(moving)); i >= 0 {
 				line = append(line[:i:i], moving+" ...\n"...)
 			}
@@ -75,14 +75,14 @@ func TestOneResourceIsOneItem(t *testing.T) {
 func TestTimeAloneDoesNotChangeTheTag(t *testing.T) {
 	w := newWorld(t)
 	tag := w.get(t, "/v1/resources").Header().Get("ETag")
-	w.pods.status.Contact = time.Now().Add(time.Hour)
+	w.pods.status.Proof = time.Now()
 	w.pods.status.SnapshotAt = time.Now()
 	if rec := w.get(t, "/v1/resources", "If-None-Match", tag); rec.Code != 304 {
 		t.Errorf("code %d", rec.Code)
 	}
 	for _, change := range []func(){
 		func() { w.pods.set(cache.Stale, "down") },
-		func() { w.pods.status.Contact = time.Now() },
+		func() { w.pods.status.Proof = time.Now() },
 		func() { w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n2", 110)) },
 	} {
 		before := w.get(t, "/v1/resources").Header().Get("ETag")

@@ -41,7 +41,7 @@ func (s *Server) watchedFacets(q *query) *retold {
 
 // compute returns the data of the next event, nil if nothing it could be
 // different for changed.
-func (t *retold) compute(ctx context.Context, kinds []Resource) ([]byte, error) {
+func (t *retold) compute(ctx context.Context, kinds []*viewed) ([]byte, error) {
 	began := time.Now()
 	t.due = began.Add(t.pause)
 	at := revisionsOf(kinds)
@@ -84,7 +84,7 @@ func (t *retold) tell(out *eventWriter, data []byte) (bool, error) {
 
 // tellDue computes and tells what is due, of kinds. That none of them can be read
 // now is no error: the stream says so otherwise.
-func (t *retold) tellDue(ctx context.Context, kinds []Resource, out *eventWriter) error {
+func (t *retold) tellDue(ctx context.Context, kinds []*viewed, out *eventWriter) error {
 	if t == nil || time.Now().Before(t.due) {
 		return nil
 	}

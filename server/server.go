@@ -25,7 +25,7 @@ func (s *Server) ownRoutes(r chi.Router) {
 
 	s.get(r, "/livez", s.livez)
 	s.get(r, "/healthz", s.livez)
-	s.get(r, "/readyz", s.readyz, "verbose")
+	s.get(r, "/readyz", s.readyz, "stale", "verbose")
 	s.get(r, "/metrics", s.serveMetrics)
 	r.Get("/*", s.handle(s.page)) // the query is the page's own business
 	r.Head("/*", s.handle(s.page))

@@ -114,15 +114,17 @@ func (e *eventWriter) bookmark(spec cache.Spec, version string, initial bool) {
 }
 
 // resync says that everything received before is void: the objects that follow,
-// up to the bookmark, are all there are.
+// up to the bookmark, are all there are. Its id is that of no version: a client that
+// is cut off among them must not go on from where it was before, since the version
+// may have come to be again in another history.
 func (e *eventWriter) resync(version string) {
-	e.message("", message{Type: "RESYNC", ResourceVersion: version})
+	e.message("0", message{Type: "RESYNC", ResourceVersion: version})
 }
 
 // state says that the data is worth more or less than before.
-func (e *eventWriter) state(status cache.Status) {
-	m := message{Type: "STATE", State: status.State, Reason: status.Reason}
-	if age, known := ageOf(status); known {
+func (e *eventWriter) state(view *cache.View) {
+	m := message{Type: "STATE", State: view.State, Reason: view.Reason}
+	if age, known := view.Age(); known {
 		seconds := age.Round(time.Millisecond).Seconds()
 		m.Age = &seconds
 	}

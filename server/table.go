@@ -34,14 +34,14 @@ type tableRow struct {
 
 // table is what rows are made from.
 type table struct {
-	of       func(*cache.Object) Resource // which resource an object is of
-	clusters bool                         // they are of several
+	of       func(*cache.Object) *viewed // which resource an object is of
+	clusters bool                        // they are of several
 	columns  []tableColumns
 	cells    map[*cache.Object][]any
 }
 
 // rows makes of l, a list of objects, one of their rows.
-func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, of func(*cache.Object) Resource, clusters bool) error {
+func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, of func(*cache.Object) *viewed, clusters bool) error {
 	t := &table{of: of, clusters: clusters, columns: []tableColumns{}, cells: make(map[*cache.Object][]any, len(objects))}
 	if err := t.print(ctx, s.kube, objects); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, 
 		if err != nil {
 			return dst, err
 		}
-		spec := of(objects[i]).Spec()
+		spec := of(objects[i]).view.Spec
 		row, err := reply.JSON(tableRow{t.cluster(spec), spec.Name(), t.cells[objects[i]], object}, false)
 		return append(dst, row...), err
 	}
@@ -62,8 +62,8 @@ func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, 
 
 // print fills in columns, in the order in which resources appear, and cells.
 func (t *table) print(ctx context.Context, api *kubeapi.API, objects []*cache.Object) error {
-	byResource := map[Resource][]*cache.Object{}
-	var order []Resource
+	byResource := map[*viewed][]*cache.Object{}
+	var order []*viewed
 	for _, o := range objects {
 		r := t.of(o)
 		if byResource[r] == nil {
@@ -72,11 +72,11 @@ func (t *table) print(ctx context.Context, api *kubeapi.API, objects []*cache.Ob
 		byResource[r] = append(byResource[r], o)
 	}
 	for _, r := range order {
-		printed, err := api.Print(ctx, r, byResource[r])
+		printed, err := api.Print(ctx, r.view, byResource[r])
 		if err != nil {
 			return err
 		}
-		spec := r.Spec()
+		spec := r.view.Spec
 		t.columns = append(t.columns, tableColumns{t.cluster(spec), spec.Name(), spec.Namespaced, printed.Columns})
 		for i, o := range byResource[r] {
 			t.cells[o] = printed.Rows[i]

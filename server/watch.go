@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
 	"github.com/informerd/informerd/cache"
 )
 
@@ -21,7 +23,7 @@ const (
 // watcher is one event stream: what it watches, where it stands and what it has
 // said. It belongs to the goroutine of its request.
 type watcher struct {
-	*readable
+	*viewed // as of the beginning
 	server  *Server
 	query   *query
 	matcher *cache.Matcher
@@ -34,6 +36,9 @@ type watcher struct {
 	toldAt  time.Time    // when
 	checked time.Time    // when state was last looked at
 	faults  cache.Faults // not told yet
+
+	ahead string    // the version of the client, while the copy has not reached it
+	askAt time.Time // when to ask the API server whether it ever was
 }
 
 // beginning is what a stream starts with.
@@ -44,15 +49,15 @@ type beginning struct {
 
 // watchObjects streams the objects that q selects and their changes. Errors
 // found before the first byte are plain HTTP answers, later ones ERROR events.
-func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query) error {
+func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query, find func() (*viewed, error)) error {
 	if err := negotiate(w, r, typeEvents); err != nil {
 		return err
 	}
-	res, err := s.lookupReadable(w, r)
+	res, err := find()
 	if err != nil {
 		return err
 	}
-	if err := checkNamespaces(w, res.status, q.Namespaces); err != nil {
+	if err := checkNamespaces(w, res.view, q.Namespaces); err != nil {
 		return err
 	}
 	if !s.watches.tryAcquire() {
@@ -62,14 +67,14 @@ func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query) 
 
 	ctx, cancel := s.watchContext(r, q)
 	defer cancel()
-	watch := &watcher{readable: res, server: s, query: q, state: res.status.State, facets: s.watchedFacets(q)}
+	watch := &watcher{viewed: res, server: s, query: q, state: res.view.State, facets: s.watchedFacets(q)}
 	start, err := watch.begin(ctx, r)
 	if err != nil {
 		return err
 	}
 	defer watch.sub.Close()
 	h := w.Header()
-	setFreshness(h, res.status, watch.sub.Version())
+	setFreshness(h, res.view, watch.sub.Version())
 	setEventHeaders(h)
 	if r.Method == http.MethodHead {
 		return nil
@@ -105,7 +110,7 @@ func (s *Server) watchContext(r *http.Request, q *query) (context.Context, conte
 // 410 instead, as from the API server.
 func (w *watcher) begin(ctx context.Context, r *http.Request) (beginning, error) {
 	var err error
-	if w.matcher, err = w.store.Matcher(w.query.Query); err != nil {
+	if w.matcher, err = w.view.Store.Matcher(w.query.Query); err != nil {
 		return beginning{}, err
 	}
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
@@ -114,10 +119,10 @@ func (w *watcher) begin(ctx context.Context, r *http.Request) (beginning, error)
 	if w.query.version == "" {
 		return w.restart(ctx, false)
 	}
-	if err := waitVersion(ctx, w.store, w.query.version, w.query.wait); err != nil {
+	if err := waitVersion(ctx, w.view.Store, w.query.version, w.query.wait); err != nil {
 		return beginning{}, err
 	}
-	w.sub, err = w.store.Watch(w.query.version)
+	w.sub, err = w.view.Store.Watch(w.query.version)
 	return beginning{}, err
 }
 
@@ -129,32 +134,58 @@ func (w *watcher) resume(ctx context.Context, last string, wait time.Duration) (
 	if last == "" || w.query.clock() {
 		return w.restart(ctx, true)
 	}
-	err = waitVersion(ctx, w.store, last, wait)
+	err = waitVersion(ctx, w.view.Store, last, wait)
 	behind := errors.Is(err, cache.ErrTooNew)
 	if err != nil && !behind {
 		return beginning{}, err
 	}
-	// A copy that is not live may be behind the client for a while; a live one
-	// that is behind will not get there: the cluster went back in time.
-	if behind && w.Status().State == cache.Live {
-		return w.restart(ctx, true)
+	// A copy may be behind the client for a while, whatever its state. One whose
+	// cluster went back in time will not get there.
+	if behind {
+		w.ahead = last
+		if w.wentBack(ctx) {
+			return w.restart(ctx, true)
+		}
 	}
-	w.sub, err = w.store.Watch(last)
+	w.sub, err = w.view.Store.Watch(last)
 	if errors.Is(err, cache.ErrExpired) {
 		return w.restart(ctx, true)
 	}
 	return beginning{}, err
 }
 
+// wentBack reports whether the client is ahead of the copy at a version that never
+// came to be. It asks the API server now and then, since nothing else would end
+// the wait.
+func (w *watcher) wentBack(ctx context.Context) bool {
+	if w.ahead == "" || time.Now().Before(w.askAt) {
+		return false
+	}
+	if reached(w.view.Store, w.ahead) {
+		w.ahead = ""
+		return false
+	}
+	back := w.server.kube.WentBack(ctx, w.view, w.ahead)
+	w.askAt = time.Now().Add(w.server.Bookmarks)
+	return back
+}
+
+// reached reports whether a store is known to be at a version, or beyond.
+func reached(store *cache.Store, version string) bool {
+	c, err := resourceversion.CompareResourceVersion(store.Version(), version)
+	return err == nil && c >= 0
+}
+
 // restart takes the present objects and subscribes to what comes after them.
 func (w *watcher) restart(ctx context.Context, resync bool) (beginning, error) {
+	w.ahead = ""
 	var err error
 	for range selectTries {
 		var now *cache.Result
-		if now, err = w.store.Select(ctx, w.query.Query); err != nil {
+		if now, err = w.view.Store.Select(ctx, w.query.Query); err != nil {
 			return beginning{}, err
 		}
-		if w.sub, err = w.store.Watch(now.Version); err == nil {
+		if w.sub, err = w.view.Store.Watch(now.Version); err == nil {
 			return beginning{resync: resync, initial: now}, nil
 		}
 		if !errors.Is(err, cache.ErrExpired) {
@@ -194,6 +225,9 @@ func (w *watcher) run(ctx context.Context, start beginning) error {
 		if err = errors.Join(err, w.routine(ctx)); err != nil {
 			return w.failed(ctx, err)
 		}
+		if w.wentBack(ctx) {
+			return ended(ctx, w.out.voided(statusOf(cache.ErrExpired)))
+		}
 		if err := w.out.flush(); err != nil {
 			return ended(ctx, err)
 		}
@@ -203,8 +237,8 @@ func (w *watcher) run(ctx context.Context, start beginning) error {
 // replaced reports whether the store was closed because another one took its
 // place, or none: the same version may be of another selection there.
 func (w *watcher) replaced() bool {
-	now, ok := w.server.Caches.Resource(w.status.Spec.Resource)
-	return !ok || now.Store() != w.store
+	now, ok := w.server.Caches.Resource(w.view.Spec.Resource)
+	return !ok || now.View().Store != w.view.Store
 }
 
 // failed ends the stream with an event where the client can do something.
@@ -242,7 +276,7 @@ func (w *watcher) pause() time.Duration {
 func (w *watcher) opening(ctx context.Context, start beginning) error {
 	w.out.comment("informerd")
 	if w.state != cache.Live {
-		w.out.state(w.status)
+		w.out.state(w.view)
 	}
 	if start.resync {
 		w.out.resync(start.initial.Version)
@@ -259,9 +293,9 @@ func (w *watcher) opening(ctx context.Context, start beginning) error {
 		w.faults = start.initial.Faults
 		w.warn()
 		w.tell(start.initial.Version)
-		w.out.bookmark(w.status.Spec, start.initial.Version, true)
+		w.out.bookmark(w.view.Spec, start.initial.Version, true)
 	}
-	if err := w.facets.tellDue(ctx, []Resource{w.Resource}, w.out); err != nil {
+	if err := w.facets.tellDue(ctx, []*viewed{w.viewed}, w.out); err != nil {
 		return err
 	}
 	return w.out.flush()
@@ -327,14 +361,17 @@ func (w *watcher) routine(ctx context.Context) error {
 	now := time.Now()
 	if now.Sub(w.checked) >= w.pause() {
 		w.checked = now
-		if status := w.Status(); status.State != w.state {
-			w.state = status.State
-			w.out.state(status)
+		latest := viewOf(w.Resource)
+		if latest.view.State != w.state {
+			w.state = latest.view.State
+			w.out.state(latest.view)
 		}
 		w.warn()
-	}
-	if err := w.facets.tellDue(ctx, []Resource{w.Resource}, w.out); err != nil {
-		return err
+		if latest.view.Store == w.view.Store { // else this stream is about to end
+			if err := w.facets.tellDue(ctx, []*viewed{latest}, w.out); err != nil {
+				return err
+			}
+		}
 	}
 	if now.Sub(w.toldAt) >= w.server.Bookmarks {
 		if err := w.bookmark(true); err != nil {
@@ -365,6 +402,6 @@ func (w *watcher) bookmark(routine bool) error {
 		return nil
 	}
 	w.tell(version)
-	w.out.bookmark(w.status.Spec, version, false)
+	w.out.bookmark(w.view.Spec, version, false)
 	return nil
 }

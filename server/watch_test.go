@@ -5,18 +5,24 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/kubeapi"
 )
 
 // stream is a client of server-sent events.
@@ -261,9 +267,9 @@ func TestWatchFromThePast(t *testing.T) {
 	wantStatus(t, w.get(t, path+"&resourceVersion=5"), 410, metav1.StatusReasonExpired, "too old")
 
 	s := open(t, base+path, "Last-Event-ID", "5")
-	if e := s.want("RESYNC 100"); e.id != "" {
-		t.Errorf("RESYNC has the id %q", e.id)
-	}
+	// Who is cut off before the bookmark must not come back with the version it had.
+	resync := s.want("RESYNC 100")
+	open(t, base+path, "Last-Event-ID", resync.id).want("RESYNC 100", "ADDED one", "ADDED two", "BOOKMARK 100")
 	s.want("ADDED one", "ADDED two", "BOOKMARK 100")
 	w.pods.apply(t, cache.Deleted, pod("a", "one", "web", "n1", 120))
 	s.want("DELETED one")
@@ -279,19 +285,98 @@ func TestWatchFromTheFuture(t *testing.T) {
 	const path = "/v1/resources/pods/objects?watch=true&namespace=b"
 	wantStatus(t, w.get(t, path+"&resourceVersion=500&timeout=1ms"), 504, metav1.StatusReasonTimeout, "Too large resource version: 500")
 
-	// A live copy that is behind its client will not catch up.
-	s := open(t, base+path+"&resourceVersion=500&timeout=1ms", "Last-Event-ID", "500")
-	s.want("RESYNC 100", "ADDED three", "BOOKMARK 100")
-
-	// A warm one will: nothing is sent twice until then.
-	w.pods.set(cache.Warm, "from the snapshot")
-	s = open(t, base+path+"&resourceVersion=500&timeout=1ms", "Last-Event-ID", "500")
-	s.want("STATE warm")
-	w.pods.apply(t, cache.Modified, pod("b", "three", "web", "n1", 400))
-	w.pods.apply(t, cache.Modified, pod("b", "three", "web", "n1", 501))
-	if e := s.want("MODIFIED three"); e.id != "501" {
-		t.Errorf("id %q", e.id)
+	// A copy that is behind will catch up, also a live one: nothing is sent twice
+	// until then.
+	for n, state := range []cache.State{cache.Live, cache.Warm} {
+		w.pods.set(state, "")
+		id := fmt.Sprint(500 + 100*n)
+		s := open(t, base+path+"&resourceVersion=500&timeout=1ms", "Last-Event-ID", id)
+		if state == cache.Warm {
+			s.want("STATE warm")
+		}
+		w.pods.apply(t, cache.Modified, pod("b", "three", "web", "n1", 400+100*n))
+		w.pods.apply(t, cache.Modified, pod("b", "three", "web", "n1", 501+100*n))
+		if e := s.want("MODIFIED three"); e.id != fmt.Sprint(501+100*n) {
+			t.Errorf("id %q", e.id)
+		}
 	}
+}
+
+// at is an API server whose objects are at a version; at "" it does not answer.
+type at struct{ version atomic.Value }
+
+func (u *at) Get(context.Context, string, http.Header) (*http.Response, error) {
+	version, _ := u.version.Load().(string)
+	if version == "" {
+		return nil, errors.New("connection refused")
+	}
+	body := fmt.Sprintf(`{"metadata":{"resourceVersion":%q}}`, version)
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+func (u *at) Passthrough() (*url.URL, http.RoundTripper) { return nil, nil }
+
+// TestWatchFromAnotherFuture: the API server says whether a version that the copy
+// has not reached ever was. If not, its reader begins anew.
+func TestWatchFromAnotherFuture(t *testing.T) {
+	upstream := &at{}
+	w := newWorld(t, func(o *Options) {
+		o.Upstream = func(string) kubeapi.Upstream { return upstream }
+		o.Bookmarks = 10 * time.Millisecond
+	})
+	base := serve(t, w)
+	const path = "/v1/resources/pods/objects?watch=true&namespace=b&resourceVersion=500&timeout=1ms"
+	const kinds = "/v1/query?resources=pods&watch=true&namespace=b"
+	for _, state := range []cache.State{cache.Live, cache.Stale} {
+		w.pods.set(state, "")
+		upstream.version.Store("100")
+		s := open(t, base+path, "Last-Event-ID", "500")
+		if state == cache.Stale {
+			s.want("STATE stale")
+		}
+		s.want("RESYNC 100", "ADDED three", "BOOKMARK 100")
+	}
+	w.pods.set(cache.Live, "")
+	if rec := w.get(t, "/api/v1/pods?watch=true&resourceVersion=500"); !strings.Contains(rec.Body.String(), `"code":410`) {
+		t.Errorf("a watch of the Kubernetes API is answered with %s", rec.Body)
+	}
+
+	// It lags: the API server is further on. Then it turns out that it went back.
+	upstream.version.Store("600")
+	s := open(t, base+path, "Last-Event-ID", "500")
+	many := open(t, base+kinds, "Last-Event-ID", "pods=500")
+	many.want("BOOKMARK ")
+	upstream.version.Store("100")
+	e := s.next()
+	for strings.Contains(e.raw, "BOOKMARK") {
+		e = s.next()
+	}
+	if !strings.Contains(e.raw, `"code":410`) {
+		t.Fatalf("event %s, want ERROR 410", e.raw)
+	}
+	s.wantEnd()
+	open(t, base+path, "Last-Event-ID", e.id).want("RESYNC 100", "ADDED three", "BOOKMARK 100")
+	for {
+		if e := many.next(); strings.Contains(e.raw, "RESYNC") {
+			break
+		}
+	}
+	many.want("ADDED three")
+}
+
+// TestTooLargeVersion: a read at a version that the copy does not reach is answered
+// as by the API server.
+func TestTooLargeVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for _, target := range []string{"/api/v1/pods?resourceVersion=500", "/api/v1/namespaces/a/pods/one?resourceVersion=500"} {
+			rec := w.get(t, target)
+			s := wantStatus(t, rec, 504, metav1.StatusReasonTimeout, "Too large resource version: 500, current: 100")
+			if rec.Header().Get("Retry-After") != "1" || len(s.Details.Causes) != 1 || s.Details.Causes[0].Type != metav1.CauseTypeResourceVersionTooLarge {
+				t.Errorf("GET %s: Retry-After %q, %+v", target, rec.Header().Get("Retry-After"), s.Details)
+			}
+		}
+	})
 }
 
 func TestWatchTellsStates(t *testing.T) {

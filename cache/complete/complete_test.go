@@ -162,10 +162,11 @@ func TestValues(t *testing.T) {
 }
 
 func TestResources(t *testing.T) {
-	var all []cache.Status
+	var all []*cache.View
+	store := pods(t, 3)
 	for _, line := range []string{"pods Pod po", "pods.metrics.k8s.io PodMetrics -", "poddisruptionbudgets.policy PodDisruptionBudget pdb", "services Service svc", "deployments.apps Deployment deploy"} {
 		f := strings.Fields(line)
-		all = append(all, cache.Status{Objects: 3, Spec: cache.Spec{Resource: cache.Resource{GVR: schema.ParseGroupResource(f[0]).WithVersion("v1")},
+		all = append(all, &cache.View{Store: store, Spec: cache.Spec{Resource: cache.Resource{GVR: schema.ParseGroupResource(f[0]).WithVersion("v1")},
 			Kind: f[1], Singular: strings.ToLower(f[1]), ShortNames: f[2:]}})
 	}
 	for prefix, want := range map[string][]string{
@@ -178,6 +179,9 @@ func TestResources(t *testing.T) {
 	} {
 		var got []string
 		for _, i := range Resources(all, Query{Prefix: prefix}).Items {
+			if i.Objects != 3 {
+				t.Errorf("%s: %d objects, want 3", i.Value, i.Objects)
+			}
 			got = append(got, i.Value)
 		}
 		if !slices.Equal(got, want) {

@@ -10,15 +10,19 @@ import (
 
 // Resources proposes resources that have a name with the prefix, as kubectl
 // would take it; those whose own name it is come first.
-func Resources(statuses []cache.Status, q Query) *Answer {
+func Resources(views []*cache.View, q Query) *Answer {
 	prefix := strings.ToLower(q.Prefix)
 	rank := map[string]int{}
 	var items []Item
-	for i := range statuses {
-		spec := &statuses[i].Spec
+	for _, view := range views {
+		spec := &view.Spec
 		if r, ok := rankOf(spec, prefix); ok {
 			rank[spec.Name()] = r
-			items = append(items, Item{Value: spec.Name(), Kind: spec.Kind, Objects: statuses[i].Objects})
+			item := Item{Value: spec.Name(), Kind: spec.Kind}
+			if view.Store != nil {
+				item.Objects = view.Store.Len()
+			}
+			items = append(items, item)
 		}
 	}
 	q.Prefix = ""

@@ -13,20 +13,20 @@ import (
 	"github.com/informerd/informerd/cache"
 )
 
-// Resource is one resource; *cache.Informer is one.
+// Resource is one resource; *replica.Informer is one.
 type Resource interface {
 	Spec() cache.Spec
-	Status() cache.Status
-	// Store is nil while the resource is not watched.
-	Store() *cache.Store
+	View() *cache.View
 }
 
-// Delta is the state of one resource and what changed in it.
+// Delta is one resource and what changed in it.
 type Delta struct {
-	Status cache.Status
-	// Store is nil when the resource cannot be read: what was known of its
-	// objects must be forgotten.
-	Store *cache.Store
+	// View is what was read from. Its Store is nil when there was nothing to read:
+	// what was known of the objects must be forgotten.
+	View *cache.View
+	// Version is one up to which the changes told so far are complete. There may
+	// be later ones among them.
+	Version string
 	// Gone says that there is no such resource any more.
 	Gone bool
 	// Whole says that Objects are all there are; what is not among them is gone.
@@ -40,7 +40,7 @@ type Delta struct {
 
 // Empty reports whether no object changed.
 func (d *Delta) Empty() bool {
-	return d.Store != nil && !d.Whole && len(d.Objects) == 0 && len(d.Deleted) == 0
+	return d.View.Store != nil && !d.Whole && len(d.Objects) == 0 && len(d.Deleted) == 0
 }
 
 // Follower reads the stores of some resources. The zero Follower has read
@@ -58,41 +58,44 @@ type position struct {
 
 // Read returns one Delta for each of resources, after one for each that was
 // there before and is not any more. It is complete up to the
-// moment of the call. After an error nothing is lost: what was not returned
+// moment of the call, and made of one View of each. After an error nothing is lost: what was not returned
 // comes again as a whole.
 func (f *Follower) Read(ctx context.Context, resources []Resource) ([]Delta, error) {
 	deltas := make([]Delta, 0, len(resources))
-	statuses := make([]cache.Status, len(resources))
+	views := make([]*cache.View, len(resources))
 	seen := make(map[cache.Resource]bool, len(resources))
 	for i, r := range resources {
-		statuses[i] = r.Status()
-		seen[statuses[i].Spec.Resource] = true
+		views[i] = r.View()
+		seen[views[i].Spec.Resource] = true
 	}
 	for r := range f.positions {
 		if !seen[r] {
 			f.drop(r)
-			deltas = append(deltas, Delta{Status: cache.Status{Spec: cache.Spec{Resource: r}}, Gone: true})
+			deltas = append(deltas, Delta{View: unknown(r), Gone: true})
 		}
 	}
-	for i, r := range resources {
-		d, err := f.read(ctx, statuses[i], r.Store())
+	for _, view := range views {
+		d, err := f.read(ctx, view)
 		if err != nil {
 			f.Close()
-			return nil, fmt.Errorf("read %s: %w", statuses[i].Spec.Resource, err)
+			return nil, fmt.Errorf("read %s: %w", view.Spec.Resource, err)
 		}
 		deltas = append(deltas, d)
 	}
 	return deltas, nil
 }
 
-func (f *Follower) read(ctx context.Context, status cache.Status, store *cache.Store) (Delta, error) {
-	d := Delta{Status: status}
-	if store == nil || !status.State.Readable() {
-		f.drop(status.Spec.Resource)
+// unknown is the View of a resource that there is not.
+func unknown(r cache.Resource) *cache.View { return &cache.View{Spec: cache.Spec{Resource: r}} }
+
+func (f *Follower) read(ctx context.Context, view *cache.View) (Delta, error) {
+	d, store := Delta{View: view}, view.Store
+	if store == nil {
+		f.drop(view.Spec.Resource)
 		return d, nil
 	}
-	d.Store = store
-	at := f.positions[status.Spec.Resource]
+	d.Version = store.Version()
+	at := f.positions[view.Spec.Resource]
 	if at == nil || at.store != store {
 		err := f.begin(ctx, &d) // it changes d, so not within the return
 		return d, err
@@ -115,18 +118,20 @@ func (f *Follower) read(ctx context.Context, status cache.Status, store *cache.S
 // begin reads the whole store. It subscribes first: what changes while it lists
 // comes again with the next poll.
 func (f *Follower) begin(ctx context.Context, d *Delta) error {
-	resource := d.Status.Spec.Resource
+	resource, store := d.View.Spec.Resource, d.View.Store
 	f.drop(resource)
-	revision := d.Store.Revision()
-	sub, err := d.Store.Watch("")
-	if errors.Is(err, cache.ErrStopped) {
-		d.Store = nil // its successor comes next time
+	revision := store.Revision()
+	sub, err := store.Watch("")
+	if errors.Is(err, cache.ErrStopped) || errors.Is(err, cache.ErrNotSynced) {
+		ended := *d.View
+		ended.Store = nil // its successor, or its data, comes next time
+		d.View = &ended
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	all, err := d.Store.Select(ctx, cache.Query{})
+	all, err := store.Select(ctx, cache.Query{})
 	if err != nil {
 		sub.Close()
 		return err
@@ -134,7 +139,7 @@ func (f *Follower) begin(ctx context.Context, d *Delta) error {
 	if f.positions == nil {
 		f.positions = map[cache.Resource]*position{}
 	}
-	f.positions[resource] = &position{store: d.Store, subscription: sub, revision: revision}
+	f.positions[resource] = &position{store: store, subscription: sub, revision: revision}
 	d.Whole, d.Objects, d.Deleted = true, all.Objects, nil
 	return nil
 }

@@ -102,11 +102,11 @@ func (u *Updater[R]) update(ctx context.Context) error {
 func (u *Updater[R]) untold(deltas []Delta) (gone []Delta) {
 	told := make(map[cache.Resource]bool, len(deltas))
 	for i := range deltas {
-		told[deltas[i].Status.Spec.Resource] = true
+		told[deltas[i].View.Spec.Resource] = true
 	}
 	for r := range u.loaded {
 		if !told[r] {
-			gone = append(gone, Delta{Status: cache.Status{Spec: cache.Spec{Resource: r}}, Gone: true})
+			gone = append(gone, Delta{View: unknown(r), Gone: true})
 		}
 	}
 	return gone
@@ -130,12 +130,12 @@ func (u *Updater[R]) reset() {
 const batch = 1024
 
 func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
-	r := d.Status.Spec.Resource
-	if d.Empty() || d.Store == nil && !u.loaded[r] {
+	r := d.View.Spec.Resource
+	if d.Empty() || d.View.Store == nil && !u.loaded[r] {
 		return nil
 	}
 	gone := d.Deleted
-	if d.Whole || d.Store == nil {
+	if d.Whole || d.View.Store == nil {
 		gone = u.leftOut(r, d.Objects)
 	}
 	changed := slices.DeleteFunc(d.Objects, func(o *cache.Object) bool {
@@ -152,7 +152,7 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 		}
 		u.sink.Enter(r, u.readAll(r, objects), nil)
 	}
-	if u.loaded[r] = true; d.Store == nil {
+	if u.loaded[r] = true; d.View.Store == nil {
 		delete(u.loaded, r)
 	}
 	return nil

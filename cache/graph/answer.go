@@ -39,20 +39,27 @@ type Edge struct {
 
 // Answer is the surroundings of an object: the object first, then by depth.
 type Answer struct {
+	// View is that of the resource asked about, and Version one up to which its
+	// part of the answer is complete. Without a Store the resource cannot be read,
+	// and the answer has only what others tell of it.
+	View    *cache.View
+	Version string
+
 	Nodes []Node
 	Edges []Edge
 	// Truncated: there is more than the limit let in.
 	Truncated bool
 	// Unanswered are the resources of the cluster that cannot be read; what of
 	// them would be related is not in the answer.
-	Unanswered []cache.Status
+	Unanswered []cache.View
 }
 
 // DefaultLimit is how many nodes an answer has at most unless it is said.
 const DefaultLimit = 500
 
 // Walk answers q. It returns cache.ErrNotFound for an object that neither is
-// there nor is named by another, and for a resource that is unknown.
+// there nor is named by another, then with an Answer that has its View alone; and
+// for a resource that is unknown, without an Answer.
 func (g *Graph) Walk(ctx context.Context, q Query) (*Answer, error) {
 	g.asking.RLock()
 	defer g.asking.RUnlock()
@@ -64,9 +71,11 @@ func (g *Graph) Walk(ctx context.Context, q Query) (*Answer, error) {
 	if !ok {
 		return nil, cache.ErrNotFound
 	}
+	view := g.all[k].view
+	a := &Answer{View: &view, Version: g.all[k].version}
 	root, ok := g.all[k].byKey[q.Key]
 	if !ok {
-		return nil, cache.ErrNotFound
+		return a, cache.ErrNotFound
 	}
 	if q.Limit <= 0 {
 		q.Limit = DefaultLimit
@@ -76,13 +85,14 @@ func (g *Graph) Walk(ctx context.Context, q Query) (*Answer, error) {
 	if err := w.run(); err != nil {
 		return nil, err
 	}
-	a := w.answer()
+	w.answer(a)
 	a.Unanswered = g.unanswered(q.Kinds)
 	return a, nil
 }
 
-func (w *walk) answer() *Answer {
-	a := &Answer{Truncated: w.truncated, Edges: []Edge{}}
+// answer writes down what was found.
+func (w *walk) answer(a *Answer) {
+	a.Truncated, a.Edges = w.truncated, []Edge{}
 	at := make(map[nodeID]int, len(w.order))
 	for i, id := range w.order {
 		at[id] = i
@@ -93,14 +103,13 @@ func (w *walk) answer() *Answer {
 	for _, e := range w.edges {
 		a.Edges = append(a.Edges, Edge{at[e.from], at[e.to], e.rule.Edge, e.rule.why})
 	}
-	return a
 }
 
 // node describes a node to those who ask.
 func (s *state) node(id nodeID) Node {
 	n, k := &s.nodes[id], s.kindOf(id)
 	out := Node{
-		Resource: k.name(), Kind: k.group.Kind, Key: n.key, UID: n.uid, State: k.status.State,
+		Resource: k.name(), Kind: k.group.Kind, Key: n.key, UID: n.uid, State: k.view.State,
 		Missing: s.missing(id),
 	}
 	out.Unknown = !n.present && !out.Missing
@@ -108,11 +117,11 @@ func (s *state) node(id nodeID) Node {
 }
 
 // unanswered are the resources among kinds, or all, that cannot be read.
-func (s *state) unanswered(kinds []schema.GroupResource) []cache.Status {
-	out := []cache.Status{}
+func (s *state) unanswered(kinds []schema.GroupResource) []cache.View {
+	out := []cache.View{}
 	for _, k := range s.all {
-		if k.known && k.store == nil && wanted(kinds, k) {
-			out = append(out, k.status)
+		if k.known && k.view.Store == nil && wanted(kinds, k) {
+			out = append(out, k.view)
 		}
 	}
 	return out
@@ -120,7 +129,7 @@ func (s *state) unanswered(kinds []schema.GroupResource) []cache.Status {
 
 func wanted(kinds []schema.GroupResource, k *kind) bool {
 	for _, want := range kinds {
-		if want == k.status.Spec.GVR.GroupResource() {
+		if want == k.view.Spec.GVR.GroupResource() {
 			return true
 		}
 	}

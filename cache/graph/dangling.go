@@ -42,7 +42,7 @@ type DanglingAnswer struct {
 	Truncated bool
 	// Unanswered are resources that cannot be read: nothing is said of
 	// references to them or from them.
-	Unanswered []cache.Status
+	Unanswered []cache.View
 }
 
 // Dangling finds every reference to what the cluster does not have and every

@@ -12,31 +12,33 @@ type kindID uint16
 // kind is one resource of the cluster, or one that references name and the
 // cluster does not know.
 type kind struct {
-	status cache.Status
-	store  *cache.Store // nil: cannot be read
-	known  bool         // the cluster has it
-	group  schema.GroupKind
-	reader *reader // nil of what the cluster does not know
-	byKey  map[cache.Key]nodeID
+	view    cache.View // its Store is nil: cannot be read
+	version string     // up to which its objects are entered
+	known   bool       // the cluster has it
+	group   schema.GroupKind
+	reader  *reader // nil of what the cluster does not know
+	byKey   map[cache.Key]nodeID
 }
 
 // name is the resource as kubectl names it; of what the cluster does not know,
 // what the reference said.
 func (k *kind) name() string {
-	if k.status.Spec.GVR.Resource != "" {
-		return k.status.Spec.Name()
+	if k.view.Spec.GVR.Resource != "" {
+		return k.view.Spec.Name()
 	}
 	return k.group.String()
 }
 
-func (k *kind) namespaced() bool { return k.status.Spec.Namespaced || !k.known }
+func (k *kind) namespaced() bool { return k.view.Spec.Namespaced || !k.known }
 
 // forget marks a kind that the cluster does not have, or not any more.
-func (k *kind) forget() { k.known, k.store, k.status.State = false, nil, "" }
+func (k *kind) forget() { k.known, k.view.Store, k.view.State = false, nil, "" }
 
 // covers reports whether what is not in a namespace of the copy is not in the
 // cluster.
-func (k *kind) covers(namespace string) bool { return k.store != nil && k.store.Covers(namespace) }
+func (k *kind) covers(namespace string) bool {
+	return k.view.Store != nil && k.view.Store.Covers(namespace)
+}
 
 // hub reports whether the object called name is one of hubs.
 func (k *kind) hub(name string) bool {
@@ -67,7 +69,7 @@ func (k *kinds) of(ref *reference) kindID {
 		if id, ok := k.byResource[ref.to]; ok {
 			return id
 		}
-		id := k.add(&kind{status: cache.Status{Spec: cache.Spec{Resource: cache.Resource{GVR: ref.to.WithVersion("")}}}})
+		id := k.add(&kind{view: cache.View{Spec: cache.Spec{Resource: cache.Resource{GVR: ref.to.WithVersion("")}}}})
 		k.byResource[ref.to] = id
 		return id
 	}
@@ -81,12 +83,11 @@ func (k *kinds) of(ref *reference) kindID {
 
 // learn enters a resource of the cluster. It reports false if references to it
 // were read before anybody knew it, so that all have to be read again.
-func (k *kinds) learn(status cache.Status, readers readers) (kindID, bool) {
-	spec := status.Spec
+func (k *kinds) learn(spec *cache.Spec, readers readers) (kindID, bool) {
 	group := schema.GroupKind{Group: spec.GVR.Group, Kind: spec.Kind}
 	id, ok := k.byResource[spec.GVR.GroupResource()]
 	if ok {
-		known := k.all[id].known && k.all[id].group == group && k.all[id].status.Spec.Namespaced == spec.Namespaced
+		known := k.all[id].known && k.all[id].group == group && k.all[id].view.Spec.Namespaced == spec.Namespaced
 		return id, known
 	}
 	first, named := k.byKind[group]

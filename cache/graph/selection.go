@@ -16,12 +16,12 @@ var (
 // readable is the kind of a resource, if it can be read.
 func (s *state) readable(r schema.GroupResource) (kindID, bool) {
 	k, ok := s.byResource[r]
-	return k, ok && s.all[k].store != nil
+	return k, ok && s.all[k].view.Store != nil
 }
 
 // stored is the object of a node, if it can be read.
 func (s *state) stored(id nodeID) (*cache.Object, bool) {
-	store := s.kindOf(id).store
+	store := s.kindOf(id).view.Store
 	if store == nil {
 		return nil, false
 	}
@@ -51,7 +51,7 @@ func (s *state) query(ctx context.Context, r schema.GroupResource, q cache.Query
 	if !ok {
 		return k, nil, false, nil
 	}
-	found, err := s.all[k].store.Select(ctx, q)
+	found, err := s.all[k].view.Store.Select(ctx, q)
 	if err != nil {
 		return k, nil, true, err
 	}
@@ -70,7 +70,7 @@ func (w *walk) selections(id nodeID, add func(hop)) error {
 		w.each(k, found, func(other nodeID) { add(hop{other, all[i].rule, true}) })
 	}
 	if n := &w.nodes[id]; n.present {
-		switch w.kindOf(id).status.Spec.GVR.GroupResource() {
+		switch w.kindOf(id).view.Spec.GVR.GroupResource() {
 		case podResource:
 			w.selecting(id, add)
 			w.allowing(id, n.key.Namespace, add)
@@ -155,5 +155,5 @@ func (s *state) namespace(name string) (*cache.Object, bool) {
 	if !ok {
 		return nil, false
 	}
-	return s.all[k].store.Get(cache.Key{Name: name})
+	return s.all[k].view.Store.Get(cache.Key{Name: name})
 }

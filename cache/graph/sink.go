@@ -20,11 +20,11 @@ func (s sink) Learn(deltas []follow.Delta) bool {
 		if d.Gone {
 			continue
 		}
-		id, ok := s.learn(d.Status, s.readers)
+		id, ok := s.learn(&d.View.Spec, s.readers)
 		if !ok {
 			return false
 		}
-		s.all[id].status, s.all[id].store = d.Status, d.Store
+		s.all[id].view, s.all[id].version = *d.View, d.Version
 		if int(id) < len(seen) {
 			seen[id] = true
 		}

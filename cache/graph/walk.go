@@ -105,7 +105,7 @@ func (w *walk) stops(id nodeID) bool {
 
 // through reports whether the query wants to go on from a node, hub or not.
 func (w *walk) through(id nodeID) bool {
-	return id == w.root || slices.Contains(w.query.Through, w.kindOf(id).status.Spec.GVR.GroupResource())
+	return id == w.root || slices.Contains(w.query.Through, w.kindOf(id).view.Spec.GVR.GroupResource())
 }
 
 // crowd is how many may name an object before it is a hub to them.
@@ -179,7 +179,7 @@ func (w *walk) wants(h hop) bool {
 	if len(q.Edges) > 0 && !slices.Contains(q.Edges, h.rule.Edge) {
 		return false
 	}
-	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, w.kindOf(h.other).status.Spec.GVR.GroupResource())
+	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, w.kindOf(h.other).view.Spec.GVR.GroupResource())
 }
 
 // references visits what a node names and what names it, also by its UID.
@@ -215,7 +215,7 @@ func (w *walk) definitions(id nodeID, add func(hop)) {
 		return
 	}
 	if n.kind != crd {
-		name := w.all[n.kind].status.Spec.GVR.GroupResource().String()
+		name := w.all[n.kind].view.Spec.GVR.GroupResource().String()
 		if definition, ok := w.all[crd].byKey[cache.Key{Name: name}]; ok && w.nodes[definition].present {
 			add(hop{definition, definesRule, false})
 		}
@@ -251,10 +251,10 @@ func (w *walk) contents(id nodeID, add func(hop)) error {
 		return nil
 	}
 	for i, k := range w.all {
-		if k.store == nil || !k.status.Spec.Namespaced {
+		if k.view.Store == nil || !k.view.Spec.Namespaced {
 			continue
 		}
-		found, err := k.store.Select(w.ctx, cache.Query{Terms: []cache.Term{{Index: cache.NamespaceIndex, Value: n.key.Name}}})
+		found, err := k.view.Store.Select(w.ctx, cache.Query{Terms: []cache.Term{{Index: cache.NamespaceIndex, Value: n.key.Name}}})
 		if err != nil {
 			return err
 		}

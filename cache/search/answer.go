@@ -52,7 +52,7 @@ type Answer struct {
 	// Kinds and Namespaces count all objects found, the most first.
 	Kinds, Namespaces []Facet
 	// Unanswered are resources that cannot be read; nothing of them is found.
-	Unanswered []cache.Status
+	Unanswered []cache.View
 	// Faults are of the Filter of Within, among objects of the kinds found.
 	Faults cache.Faults
 }
@@ -84,7 +84,7 @@ func (m *match) answer(q *Query) *Answer {
 	a.Kinds, a.Namespaces = []Facet{}, []Facet{}
 	for k, n := range kinds {
 		if n > 0 {
-			a.Kinds = append(a.Kinds, Facet{m.kinds[k].status.Spec.Name(), n})
+			a.Kinds = append(a.Kinds, Facet{m.kinds[k].view.Spec.Name(), n})
 		}
 	}
 	for ns, n := range namespaces {
@@ -103,7 +103,7 @@ func sortFacets(facets []Facet) {
 
 func (m *match) hit(id docID, q *Query) Hit {
 	d := &m.docs[id]
-	spec := &m.kinds[d.kind].status.Spec
+	spec := &m.kinds[d.kind].view.Spec
 	h := Hit{Resource: spec.Name(), Kind: spec.Kind, Key: d.key, Points: int(m.points[id])}
 	if !q.Highlights {
 		return h
@@ -159,7 +159,7 @@ func (r *ranking) compare(a, b docID) int {
 	if c := cmp.Or(cmp.Compare(len(x.key.Name), len(y.key.Name)), cmp.Compare(x.key.Name, y.key.Name)); c != 0 {
 		return c
 	}
-	return cmp.Or(cmp.Compare(r.kinds[x.kind].status.Spec.Name(), r.kinds[y.kind].status.Spec.Name()), x.key.Compare(y.key))
+	return cmp.Or(cmp.Compare(r.kinds[x.kind].view.Spec.Name(), r.kinds[y.kind].view.Spec.Name()), x.key.Compare(y.key))
 }
 
 func (r *ranking) Len() int           { return len(r.ids) }

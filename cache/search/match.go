@@ -60,7 +60,7 @@ func (m *match) ofKind(name string) error {
 	found := false
 	wanted := make([]bool, len(m.kinds))
 	for i, k := range m.kinds {
-		glob, _ := path.Match(name, k.status.Spec.Name())
+		glob, _ := path.Match(name, k.view.Spec.Name())
 		wanted[i] = k.known && (glob || k.called(name))
 		found = found || wanted[i]
 	}
@@ -88,8 +88,8 @@ func (m *match) giveKinds(points func(kindID) uint16) {
 func (m *match) suggest(name string) string {
 	var near []string
 	for _, k := range m.kinds {
-		if k.known && (strings.Contains(k.status.Spec.Name(), name) || strings.HasPrefix(name, strings.ToLower(k.status.Spec.Kind))) {
-			near = append(near, k.status.Spec.Name())
+		if k.known && (strings.Contains(k.view.Spec.Name(), name) || strings.HasPrefix(name, strings.ToLower(k.view.Spec.Kind))) {
+			near = append(near, k.view.Spec.Name())
 		}
 	}
 	if slices.Sort(near); len(near) > 0 {
@@ -100,7 +100,7 @@ func (m *match) suggest(name string) string {
 
 // called reports whether kubectl would take name, in lower case, for the kind.
 func (k *kind) called(name string) bool {
-	spec := &k.status.Spec
+	spec := &k.view.Spec
 	name, group, grouped := strings.Cut(name, ".")
 	if grouped && group != spec.GVR.Group && group != spec.GVR.Version+"."+spec.GVR.Group {
 		return false
@@ -144,7 +144,7 @@ func (m *match) withKind(word string) {
 		case !k.known:
 		case k.called(word):
 			points[i] = exactPlace
-		case len(word) >= minKind && (strings.HasPrefix(k.status.Spec.GVR.Resource, word) || strings.HasPrefix(strings.ToLower(k.status.Spec.Kind), word)):
+		case len(word) >= minKind && (strings.HasPrefix(k.view.Spec.GVR.Resource, word) || strings.HasPrefix(strings.ToLower(k.view.Spec.Kind), word)):
 			points[i] = placeStart
 		}
 		known = known || points[i] > 0

@@ -132,11 +132,11 @@ func (s *Search) Find(ctx context.Context, q Query) (*Answer, error) {
 	return a, nil
 }
 
-func (s *state) unanswered() []cache.Status {
-	out := []cache.Status{}
+func (s *state) unanswered() []cache.View {
+	out := []cache.View{}
 	for _, k := range s.kinds {
-		if k.known && k.store == nil {
-			out = append(out, k.status)
+		if k.known && k.view.Store == nil {
+			out = append(out, k.view)
 		}
 	}
 	return out

@@ -13,11 +13,11 @@ func (s sink) Learn(deltas []follow.Delta) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.kinds {
-		k.known, k.store = false, nil
+		k.known, k.view.Store = false, nil
 	}
 	for i := range deltas {
 		if d := &deltas[i]; !d.Gone {
-			s.learn(d.Status, d.Store)
+			s.learn(d.View)
 		}
 	}
 	return true

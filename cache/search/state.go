@@ -34,10 +34,9 @@ type value struct {
 
 // kind is one resource of the cluster.
 type kind struct {
-	status cache.Status
-	store  *cache.Store // nil: cannot be read
-	known  bool         // the cluster has it
-	byKey  map[cache.Key]docID
+	view  cache.View // its Store is nil: cannot be read
+	known bool       // the cluster has it
+	byKey map[cache.Key]docID
 }
 
 // state is all there is to find. Guarded by its Search.
@@ -62,8 +61,8 @@ func newState() *state {
 }
 
 // learn enters a resource of the cluster.
-func (s *state) learn(status cache.Status, store *cache.Store) kindID {
-	gr := status.Spec.GVR.GroupResource()
+func (s *state) learn(view *cache.View) kindID {
+	gr := view.Spec.GVR.GroupResource()
 	id, ok := s.byResource[gr]
 	if !ok {
 		id = kindID(len(s.kinds))
@@ -71,7 +70,7 @@ func (s *state) learn(status cache.Status, store *cache.Store) kindID {
 		s.byResource[gr] = id
 	}
 	k := s.kinds[id]
-	k.status, k.store, k.known = status, store, true
+	k.view, k.known = *view, true
 	return id
 }
 

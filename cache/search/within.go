@@ -18,7 +18,7 @@ func (m *match) within(ctx context.Context, q *cache.Query) (faults cache.Faults
 			continue
 		}
 		d := &m.docs[id]
-		if store := m.kinds[d.kind].store; store != nil && selected[d.kind] == nil {
+		if store := m.kinds[d.kind].view.Store; store != nil && selected[d.kind] == nil {
 			found, err := store.Select(ctx, *q)
 			if err != nil {
 				return faults, err

@@ -17,7 +17,7 @@ var errAccessChanged = errors.New("kubeconfig changed")
 // follow discovers what the cluster serves until ctx ends, then it returns nil.
 // It returns errAccessChanged when the cluster does not answer and its
 // kubeconfig has changed.
-func (r *replica) follow(ctx context.Context, a *access) error {
+func (r *keeper) follow(ctx context.Context, a *access) error {
 	disco, err := r.newDiscoverer(a)
 	if err != nil {
 		return fmt.Errorf("discover resources: %w", err)
@@ -30,7 +30,7 @@ func (r *replica) follow(ctx context.Context, a *access) error {
 	return g.Wait()
 }
 
-func (r *replica) newDiscoverer(a *access) (*discovery.Discoverer, error) {
+func (r *keeper) newDiscoverer(a *access) (*discovery.Discoverer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	disco, err := discovery.New(discovery.Options{
@@ -49,7 +49,7 @@ func (r *replica) newDiscoverer(a *access) (*discovery.Discoverer, error) {
 // watchAccess looks at the kubeconfig while the cluster does not answer. While
 // it does, a change is left alone: another current context there is no reason
 // to replicate another cluster here.
-func (r *replica) watchAccess(ctx context.Context, a *access, disco *discovery.Discoverer) error {
+func (r *keeper) watchAccess(ctx context.Context, a *access, disco *discovery.Discoverer) error {
 	tick := time.NewTicker(r.poll)
 	defer tick.Stop()
 	for {
@@ -68,7 +68,7 @@ func (r *replica) watchAccess(ctx context.Context, a *access, disco *discovery.D
 	}
 }
 
-func (r *replica) reachable() bool {
+func (r *keeper) reachable() bool {
 	for _, c := range r.caches.Clusters() {
 		if c.Name == r.cluster.Name {
 			return c.Reachable

@@ -13,13 +13,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/replica"
 	"github.com/informerd/informerd/cmd/informerd/config"
 )
 
 // access is how one cluster is reached.
 type access struct {
-	cache.ClusterConfig
+	replica.ClusterConfig
 	// source is where it comes from, for people.
 	source string
 	// content differs when anything that it was made from does.
@@ -141,5 +141,5 @@ func newAccess(c config.Cluster, rc *rest.Config, namespace string) *access {
 	if len(namespaces) == 0 && namespace != "" {
 		namespaces = []string{namespace}
 	}
-	return &access{ClusterConfig: cache.ClusterConfig{REST: rc, Namespaces: namespaces}}
+	return &access{ClusterConfig: replica.ClusterConfig{REST: rc, Namespaces: namespaces}}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func status(state cache.State, objects int) cache.Status {
-	return cache.Status{State: state, Objects: objects}
+	return cache.Status{View: cache.View{State: state}, Objects: objects}
 }
 
 // stages are what the informers say, one refresh after the other.

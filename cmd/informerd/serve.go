@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/replica"
 	"github.com/informerd/informerd/cmd/informerd/config"
 	"github.com/informerd/informerd/cmd/informerd/plan"
 	"github.com/informerd/informerd/persist"
@@ -66,15 +67,15 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	if db != nil {
 		defer func() { err = errors.Join(err, closeSnapshot(db)) }()
 	}
-	factory := cache.NewFactory(factoryOptions(cfg, db, reason, log))
+	factory := replica.NewFactory(factoryOptions(cfg, db, reason, log))
 	ups := &upstreams{}
 	var modes atomic.Value // kubeapi.Modes
 	modes.Store(cfg.Kubernetes)
 	srv, err := server.New(server.Options{
-		Addr: cfg.Listen, TLS: cfg.TLS, Caches: server.FromFactory(factory), Upstream: ups.get,
+		Addr: cfg.Listen, TLS: cfg.TLS, Caches: factoryCaches{factory}, Upstream: ups.get,
 		Documents: documents(db),
 		Modes:     func() kubeapi.Modes { return modes.Load().(kubeapi.Modes) },
-		Log:       log, Web: web.FS(), Version: buildVersion(),
+		Log:       log, Web: web.FS(), Version: buildVersion(), Lease: replica.Lease,
 		References: cfg.References, SearchTexts: cfg.Search.Texts,
 	})
 	if err != nil {
@@ -83,7 +84,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	if err := srv.Listen(); err != nil {
 		return err
 	}
-	replicas := warmReplicas(cfg, factory, db, log)
+	keepers := warmKeepers(cfg, factory, db, log)
 	reloads := &reloader{settings: s, log: log, running: cfg}
 	reloads.apply = func(next *config.Config) {
 		level.Set(logLevel(next.Log))
@@ -91,11 +92,11 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 		if err := srv.Declare(next.References, next.Search.Texts); err != nil {
 			log.Error("references and texts stay as they were", "err", err)
 		}
-		for _, r := range replicas {
+		for _, r := range keepers {
 			r.setRules(next.Resources)
 		}
 	}
-	shown := newProgress(out, log, start, srv.URL(), factory, replicas)
+	shown := newProgress(out, log, start, srv.URL(), factory, keepers)
 
 	// The informers stop first, and what they brought is saved; then the event
 	// streams tell the rest of it and end. So a client has seen all that the
@@ -109,7 +110,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 		return factory.Run(ctx)
 	})
 	g.Go(func() error { return srv.Run(serving) })
-	for _, r := range replicas {
+	for _, r := range keepers {
 		r.connected = ups.connect
 		g.Go(func() error { return r.Run(ctx) })
 	}
@@ -120,8 +121,8 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	return err
 }
 
-func factoryOptions(cfg *config.Config, db *persist.DB, reason string, log *slog.Logger) cache.Options {
-	options := cache.Options{
+func factoryOptions(cfg *config.Config, db *persist.DB, reason string, log *slog.Logger) replica.Options {
+	options := replica.Options{
 		SnapshotsDisabled: reason,
 		SaveInterval:      cfg.Snapshot.Interval,
 		Concurrency:       cfg.Syncs,
@@ -164,9 +165,9 @@ func closeSnapshot(db *persist.DB) error {
 	return nil
 }
 
-// warmReplicas makes a replica for each cluster and starts what the snapshot
+// warmKeepers makes a keeper for each cluster and starts what the snapshot
 // knows of it. Nothing about a snapshot is a reason not to start.
-func warmReplicas(cfg *config.Config, factory *cache.Factory, db *persist.DB, log *slog.Logger) []*replica {
+func warmKeepers(cfg *config.Config, factory *replica.Factory, db *persist.DB, log *slog.Logger) []*keeper {
 	var saved []cache.Saved
 	if db != nil {
 		var err error
@@ -174,12 +175,12 @@ func warmReplicas(cfg *config.Config, factory *cache.Factory, db *persist.DB, lo
 			log.Warn("cannot read what the snapshot holds, starting cold", "err", err)
 		}
 	}
-	var all []*replica
+	var all []*keeper
 	for _, c := range cfg.Clusters {
 		if err := factory.Expect(c.Name); err != nil {
 			log.Warn("cannot start a cluster", "cluster", c.Name, "err", err)
 		}
-		r := newReplica(c, cfg.Resources, factory, log)
+		r := newKeeper(c, cfg.Resources, factory, log)
 		if err := r.warm(saved); err != nil {
 			log.Warn("cannot start all of the snapshot's resources warm", "cluster", c.Name, "err", err)
 		}
@@ -211,7 +212,7 @@ func forgetUnwatched(cfg *config.Config, saved []cache.Saved, db *persist.DB, lo
 	}
 }
 
-func newProgress(out *console, log *slog.Logger, start time.Time, url string, factory *cache.Factory, replicas []*replica) *progress {
+func newProgress(out *console, log *slog.Logger, start time.Time, url string, factory *replica.Factory, keepers []*keeper) *progress {
 	return &progress{
 		console: out, log: log, start: start, url: url,
 		clusters: factory.Clusters,
@@ -223,7 +224,7 @@ func newProgress(out *console, log *slog.Logger, start time.Time, url string, fa
 			return all
 		},
 		discovered: func() bool {
-			for _, r := range replicas {
+			for _, r := range keepers {
 				if !r.isDiscovered() {
 					return false
 				}

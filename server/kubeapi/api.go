@@ -24,10 +24,10 @@ type Caches interface {
 
 // Resource is one resource of one cluster.
 type Resource interface {
+	// Spec is what is wanted of it now.
 	Spec() cache.Spec
-	Status() cache.Status
-	// Store is nil while the resource is not watched.
-	Store() *cache.Store
+	// View is what it is worth now. An answer is made of one View, taken once.
+	View() *cache.View
 }
 
 // Options configure an API. Caches, Admit and Stopping are required.
@@ -49,7 +49,7 @@ type Options struct {
 	// its end.
 	Admit func(ctx context.Context, c Class) (release func(), err error)
 	// Freshness says in headers what an answer at version is worth.
-	Freshness func(h http.Header, status cache.Status, version string)
+	Freshness func(h http.Header, view *cache.View, version string)
 	// Stopping ends when requests of class Long must.
 	Stopping context.Context
 	// Log gets what could not be asked of the API server; nil discards it.
@@ -72,6 +72,7 @@ type API struct {
 	log       *slog.Logger
 	frames    frames
 	documents library
+	editions  editions
 	outages   outages
 	rows      rows
 	asking    singleflight.Group // for tables
@@ -90,7 +91,7 @@ func New(opts Options) *API {
 		a.Modes = func() Modes { return Modes{} }
 	}
 	if a.Freshness == nil {
-		a.Freshness = func(http.Header, cache.Status, string) {}
+		a.Freshness = func(http.Header, *cache.View, string) {}
 	}
 	a.frames.init()
 	a.restoreDocuments()
@@ -114,17 +115,22 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Add("Vary", "Accept")
-	switch {
-	case !isRead(r.Method):
+	if !isRead(r.Method) {
 		return a.passWrite(w, r, req)
-	case req.resource == "":
+	}
+	timeout, err := requestTimeout(r, req)
+	if err != nil {
+		return err
+	}
+	if req.resource == "" {
 		return a.serveDocument(w, r, req)
 	}
-	return a.serveResource(w, r, req)
+	return a.serveResource(w, r, req, timeout)
 }
 
-// serveResource answers from the copy what it can.
-func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request) error {
+// serveResource answers from the copy what it can, within timeout, if that is not
+// 0, and that of the API.
+func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request, timeout time.Duration) error {
 	t, err := a.target(req)
 	if err != nil {
 		return a.passRead(w, r, req, err)
@@ -134,8 +140,11 @@ func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request
 		return err
 	}
 	defer release()
-	if a.Timeout > 0 && !req.watch {
-		ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
+	if a.Timeout > 0 && !req.watch && (timeout == 0 || timeout > a.Timeout) {
+		timeout = a.Timeout
+	}
+	if timeout > 0 {
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		r = r.WithContext(ctx)
 	}
@@ -163,18 +172,17 @@ func (a *API) serveDocument(w http.ResponseWriter, r *http.Request, req *request
 
 func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
-// target is what a request for objects is answered from.
+// target is what a request for objects is answered from, to its end: the one
+// View that it takes.
 type target struct {
 	*request
-	Resource
-	status cache.Status
-	store  *cache.Store
+	view *cache.View
 }
 
-func (t *target) spec() cache.Spec { return t.status.Spec }
+func (t *target) spec() cache.Spec { return t.view.Spec }
 
 // groupResource names the resource in errors.
-func (t *target) groupResource() schema.GroupResource { return t.status.Spec.GVR.GroupResource() }
+func (t *target) groupResource() schema.GroupResource { return t.view.Spec.GVR.GroupResource() }
 
 // target finds the copy that can answer req. Every error says why there is none.
 func (a *API) target(req *request) (*target, error) {
@@ -189,8 +197,8 @@ func (a *API) target(req *request) (*target, error) {
 			return nil, errUnknown(req)
 		}
 	}
-	t := &target{request: req, Resource: res, status: res.Status(), store: res.Store()}
-	spec := t.status.Spec
+	t := &target{req, res.View()}
+	spec := t.view.Spec
 	switch {
 	case req.subresource != "":
 		return nil, errSubresource(req)
@@ -198,16 +206,16 @@ func (a *API) target(req *request) (*target, error) {
 		return nil, errUnknown(req)
 	case !spec.Watch:
 		return nil, errNotWatched(req, "the configuration leaves it out")
-	case !t.status.State.Readable() || t.store == nil:
-		return nil, errNotReadable(t.status)
-	case req.namespace != "" && req.name != "" && !t.store.Watches(req.namespace):
+	case t.view.Store == nil:
+		return nil, errNotReadable(t.view)
+	case req.namespace != "" && req.name != "" && !t.view.Store.Watches(req.namespace):
 		return nil, errNotHeld(req)
-	case req.namespace != "" && !t.store.Watches(req.namespace):
+	case req.namespace != "" && !t.view.Store.Watches(req.namespace):
 		return nil, errNotWatched(req, "the copy does not hold namespace "+req.namespace)
 	}
-	for _, m := range t.status.Missing {
+	for _, m := range t.view.Missing {
 		if m.Namespace == req.namespace {
-			return nil, errNamespaceMissing(t.status, m)
+			return nil, errNamespaceMissing(t.view, m)
 		}
 	}
 	return t, nil

@@ -59,6 +59,16 @@ func (a *API) reach(r *http.Request, t *target, version string) (proven string, 
 // reachPresent waits until the copy holds what the API server held when it was
 // asked, which is that version.
 func (a *API) reachPresent(ctx context.Context, t *target) (string, error) {
+	version, err := a.present(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	return version, a.reachVersion(ctx, t, version)
+}
+
+// present is the version that the API server is at: of a list without a
+// resourceVersion, which is of what etcd holds when it is asked.
+func (a *API) present(ctx context.Context, t *target) (string, error) {
 	const accept = typeJSON + ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	namespace := t.namespace
 	if sources := t.sources(); namespace == "" && len(sources) > 0 {
@@ -78,14 +88,13 @@ func (a *API) reachPresent(ctx context.Context, t *target) (string, error) {
 	if err := json.Unmarshal(doc.body, &list); err != nil {
 		return "", errNoUpstream(t.cluster, err)
 	}
-	version := list.Metadata.ResourceVersion
-	return version, a.reachVersion(ctx, t, version)
+	return list.Metadata.ResourceVersion, nil
 }
 
 // sources are the watches that feed what t is about, less those that are
 // refused.
 func (t *target) sources() []cache.StoreSource {
-	return slices.DeleteFunc(t.store.Sources(), func(s cache.StoreSource) bool {
+	return slices.DeleteFunc(t.view.Store.Sources(), func(s cache.StoreSource) bool {
 		return !s.Held || t.namespace != "" && s.Namespace != "" && s.Namespace != t.namespace
 	})
 }
@@ -98,21 +107,21 @@ func (a *API) reachVersion(ctx context.Context, t *target, version string) error
 	defer cancel()
 	soon, cancelSoon := context.WithTimeout(waiting, horizonAfter)
 	defer cancelSoon()
-	err := t.store.WaitVersionIn(soon, t.namespace, version)
+	err := t.view.Store.WaitVersionIn(soon, t.namespace, version)
 	for errors.Is(err, cache.ErrTooNew) && waiting.Err() == nil {
 		complete, herr := a.complete(waiting, t, version)
 		if herr == nil && complete {
 			return nil
 		}
 		if herr != nil { // nobody to ask: it may come by itself
-			err = t.store.WaitVersionIn(waiting, t.namespace, version)
+			err = t.view.Store.WaitVersionIn(waiting, t.namespace, version)
 		}
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case errors.Is(err, cache.ErrTooNew):
-		return errTooNew(version, t.store.Version())
+		return errTooNew(version, t.view.Store.Version())
 	}
 	return err
 }
@@ -202,7 +211,7 @@ func (a *API) askHorizon(ctx context.Context, t *target, src cache.StoreSource) 
 	if err != nil {
 		return "", err
 	}
-	return bookmark, t.store.WaitVersionIn(ctx, src.Namespace, last)
+	return bookmark, t.view.Store.WaitVersionIn(ctx, src.Namespace, last)
 }
 
 // readToBookmark returns the versions of the first bookmark of a watch and of

@@ -39,10 +39,14 @@ func (a *API) customPrinter(spec cache.Spec) (*customPrinter, error) {
 		return nil, nil
 	}
 	definitions, ok := a.Caches.Resource(cache.Resource{Cluster: spec.Cluster, GVR: crds})
-	if !ok || definitions.Store() == nil {
+	if !ok {
 		return nil, nil
 	}
-	crd, ok := definitions.Store().Get(cache.Key{Name: spec.Name()})
+	known := definitions.View().Store
+	if known == nil {
+		return nil, nil
+	}
+	crd, ok := known.Get(cache.Key{Name: spec.Name()})
 	if !ok || crd.UID() != spec.CRDUID {
 		return nil, nil
 	}

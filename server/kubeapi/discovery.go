@@ -46,6 +46,12 @@ func (a *API) discovery(w http.ResponseWriter, r *http.Request, req *request) er
 	if !ok {
 		return errUnknown(req)
 	}
+	if list, ok := document.(metav1.APIResourceList); ok {
+		hashes := a.storageVersionHashes(r.Context(), req)
+		for i := range list.APIResources {
+			list.APIResources[i].StorageVersionHash = hashes[list.APIResources[i].Name]
+		}
+	}
 	return writeTagged(w, r, m, m.contentType(), document)
 }
 

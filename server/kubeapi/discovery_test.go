@@ -142,3 +142,42 @@ func TestDocumentPaths(t *testing.T) {
 	w.upstream.set(func(*http.Request) *http.Response { return jsonResponse(302, ``, "Location", "/api/v1/secrets") })
 	w.wantStatus(w.get("/openapi/v3/api"), 503, metav1.StatusReasonServiceUnavailable, "302")
 }
+
+// TestStorageVersionHash: the older form of discovery has what the API server
+// says of how it stores, while it was ever asked.
+func TestStorageVersionHash(t *testing.T) {
+	for _, mode := range []Passthrough{PassNone, PassReads} {
+		w := newWorld(t)
+		w.modes.Passthrough = mode
+		hash := func() string {
+			var list metav1.APIResourceList
+			w.into(&list, "/api/v1")
+			for _, r := range list.APIResources {
+				if r.Name == "pods" {
+					return r.StorageVersionHash
+				}
+			}
+			t.Fatalf("no pods in %+v", list)
+			return ""
+		}
+		if got := hash(); got != "" {
+			t.Errorf("passthrough %q: never told, the hash is %q", mode, got)
+		}
+		w.upstream.set(func(r *http.Request) *http.Response {
+			switch {
+			case r.URL.Path == "/api/v1":
+				return jsonResponse(200, `{"resources":[{"name":"pods","storageVersionHash":"xPOwRZ+Yhw8="},{"name":"pods/status"}]}`)
+			case r.URL.Path == "/apis":
+				return jsonResponse(200, `{"items":[]}`)
+			}
+			return jsonResponse(200, `{"items":[{"versions":[{"version":"v1","resources":[{"resource":"pods","responseKind":{"kind":"Pod"},"scope":"Namespaced","verbs":["get","list","watch"]}]}]}]}`)
+		})
+		w.outages.end("default")
+		for range 2 {
+			if got := hash(); got != "xPOwRZ+Yhw8=" {
+				t.Errorf("passthrough %q: the hash is %q", mode, got)
+			}
+			w.upstream.set(nil)
+		}
+	}
+}

@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// documentAge is how long a document is given without asking again.
+	// documentAge is how long a document is given without asking again, unless
+	// the cluster's resources changed.
 	documentAge = 30 * time.Second
 	// maxDocument bounds one document.
 	maxDocument = 32 << 20
@@ -42,8 +43,10 @@ var errNotModified = errors.New("not modified")
 // fetch returns a document as new as documentAge, or as new as there is while
 // the API server does not answer. An answer other than 200 is an error.
 func (a *API) fetch(ctx context.Context, key cache.DocumentKey) (*document, error) {
+	now := time.Now()
+	serves := a.editions.serves(key.Cluster, edition(a.Caches.Resources(), key.Cluster), now)
 	held, ok := a.documents.get(key)
-	if ok && (time.Since(held.Fetched) < documentAge || a.outages.last(key.Cluster, time.Now())) {
+	if ok && (serves.trusts(held.Fetched, now) || a.outages.last(key.Cluster, now)) {
 		return unpack(held)
 	}
 	doc, err := a.ask(ctx, key, held.ETag)

@@ -92,23 +92,23 @@ func errNotHeld(q *request) error {
 // errNotReadable says that there is no data, which is not the same as no
 // objects. Clients ask again, up to ten times, where they are told when: not in a
 // state that only a person changes.
-func errNotReadable(s cache.Status) error {
-	message := fmt.Sprintf("%s is %s in informerd", s.Spec.Name(), s.State)
-	if passes(s.State) {
+func errNotReadable(v *cache.View) error {
+	message := fmt.Sprintf("%s is %s in informerd", v.Spec.Name(), v.State)
+	if passes(v.State) {
 		message += ": there is no data yet"
 	}
-	return errNoData(s, s.State, message, s.Reason)
+	return errNoData(v, v.State, message, v.Reason)
 }
 
 // errNamespaceMissing is errNotReadable of one namespace.
-func errNamespaceMissing(s cache.Status, m cache.MissingNamespace) error {
-	return errNoData(s, m.State, fmt.Sprintf("%s of namespace %s is %s in informerd: there is no data to answer from", s.Spec.Name(), m.Namespace, m.State), m.Reason)
+func errNamespaceMissing(v *cache.View, m cache.MissingNamespace) error {
+	return errNoData(v, m.State, fmt.Sprintf("%s of namespace %s is %s in informerd: there is no data to answer from", v.Spec.Name(), m.Namespace, m.State), m.Reason)
 }
 
 // passes reports whether a state without data ends by itself.
 func passes(state cache.State) bool { return state != cache.Forbidden && state != cache.Failed }
 
-func errNoData(s cache.Status, state cache.State, message, reason string) error {
+func errNoData(v *cache.View, state cache.State, message, reason string) error {
 	var again int32
 	if passes(state) {
 		again = 1
@@ -117,7 +117,7 @@ func errNoData(s cache.Status, state cache.State, message, reason string) error 
 		message += ": " + reason
 	}
 	status := reply.Failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, message)
-	status.Details = &metav1.StatusDetails{Group: s.Spec.GVR.Group, Kind: s.Spec.GVR.Resource, RetryAfterSeconds: again}
+	status.Details = &metav1.StatusDetails{Group: v.Spec.GVR.Group, Kind: v.Spec.GVR.Resource, RetryAfterSeconds: again}
 	return &apierrors.StatusError{ErrStatus: status}
 }
 

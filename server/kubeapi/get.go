@@ -19,18 +19,18 @@ func (a *API) get(w http.ResponseWriter, r *http.Request, t *target) error {
 		return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 			"you requested %s, but the requested object is not a list", asPartialList)
 	}
-	version := r.URL.Query().Get("resourceVersion")
-	if checkVersion(version) != nil {
-		return errVersion(version)
+	version, err := canonicalVersion(r.URL.Query().Get("resourceVersion"))
+	if err != nil {
+		return errVersion(err)
 	}
 	if _, err := a.reach(r, t, version); err != nil {
 		return err
 	}
-	o, ok := t.store.Get(cache.Key{Namespace: t.namespace, Name: t.name})
-	if !ok && !t.store.Covers(t.namespace) {
+	o, at, _, ok := t.view.Store.GetAt(cache.Key{Namespace: t.namespace, Name: t.name})
+	if !ok && !t.view.Store.Covers(t.namespace) {
 		return a.passRead(w, r, t.request, errNotHeld(t.request))
 	}
-	a.Freshness(w.Header(), t.Status(), t.store.Version())
+	a.Freshness(w.Header(), t.view, at)
 	if !ok {
 		return apierrors.NewNotFound(t.groupResource(), t.name)
 	}

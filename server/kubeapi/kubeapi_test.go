@@ -29,18 +29,28 @@ type resource struct {
 	state   cache.State
 	missing []cache.MissingNamespace
 
-	mu    sync.Mutex // guards store
+	mu    sync.Mutex // guards store and proof
 	store *cache.Store
+	proof time.Time
 }
 
 func (r *resource) Spec() cache.Spec { return r.spec }
-func (r *resource) Status() cache.Status {
-	return cache.Status{Spec: r.spec, State: r.state, Missing: r.missing}
-}
-func (r *resource) Store() *cache.Store {
+func (r *resource) View() *cache.View {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.store
+	v := &cache.View{Spec: r.spec, State: r.state, Missing: r.missing, Proof: r.proof}
+	if v.State.Readable() {
+		v.Store = r.store
+	}
+	return v
+}
+
+// proved is a proof of what is held now.
+func (r *resource) proved(at time.Time) {
+	r.mu.Lock()
+	r.proof = at
+	r.mu.Unlock()
+	r.store.Proved()
 }
 
 func (r *resource) decode(t testing.TB, object string) *cache.Object {

@@ -1,11 +1,16 @@
 package kubeapi
 
 import (
+	"context"
+	"encoding/json"
 	"slices"
+	"time"
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache"
 )
 
 // legacyDocument is what a path of discovery answered before there was the one
@@ -100,4 +105,33 @@ func kindOf(k *metav1.GroupVersionKind) string {
 		return ""
 	}
 	return k.Kind
+}
+
+// hashTimeout bounds the wait for what discovery can do without.
+const hashTimeout = 3 * time.Second
+
+// storageVersionHashes tell in which version the API server stores the resources
+// of a group version. Only its own document of that version has them. While it is
+// away they are those of before, or none: clients take them for a hint.
+func (a *API) storageVersionHashes(ctx context.Context, req *request) map[string]string {
+	key := cache.DocumentKey{Cluster: req.cluster, URI: req.path(), Accept: typeJSON}
+	if _, held := a.documents.get(key); !held && a.outages.last(req.cluster, time.Now()) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, hashTimeout)
+	defer cancel()
+	var list metav1.APIResourceList
+	doc, err := a.fetch(ctx, key)
+	if err == nil {
+		err = json.Unmarshal(doc.body, &list)
+	}
+	if err != nil {
+		a.log.Debug("cannot learn how resources are stored", "cluster", req.cluster, "path", key.URI, "err", err)
+		return nil
+	}
+	hashes := map[string]string{}
+	for _, r := range list.APIResources {
+		hashes[r.Name] = r.StorageVersionHash
+	}
+	return hashes
 }

@@ -48,7 +48,7 @@ func (a *API) listOrWatch(w http.ResponseWriter, r *http.Request, t *target) err
 	if err != nil {
 		return err
 	}
-	a.Freshness(w.Header(), t.Status(), page.Version)
+	a.Freshness(w.Header(), t.view, page.Version)
 	if m.as == asTable {
 		return a.writeTable(w, r, t, m, page)
 	}
@@ -58,7 +58,7 @@ func (a *API) listOrWatch(w http.ResponseWriter, r *http.Request, t *target) err
 // warnPartial tells, in the words that kubectl prints, that the copy does not
 // hold all there may be.
 func (a *API) warnPartial(w http.ResponseWriter, t *target) {
-	if missing := t.status.Missing; t.namespace == "" && len(missing) > 0 {
+	if missing := t.view.Missing; t.namespace == "" && len(missing) > 0 {
 		names := make([]string, len(missing))
 		for i, m := range missing {
 			names[i] = m.Namespace + " (" + string(m.State) + ")"
@@ -71,7 +71,7 @@ func (a *API) warnPartial(w http.ResponseWriter, t *target) {
 	switch {
 	case spec.LabelSelector != "" || spec.FieldSelector != "":
 		what = "only the " + spec.Name() + " that its configuration selects"
-	case t.namespace == "" && spec.Namespaced && !t.store.Watches(""):
+	case t.namespace == "" && spec.Namespaced && !t.view.Store.Watches(""):
 		what = spec.Name() + " of some namespaces only"
 	default:
 		return
@@ -87,24 +87,29 @@ func selects(opts *internalversion.ListOptions) bool {
 
 // page is the part of a list that is asked for, of the version that is.
 func (a *API) page(r *http.Request, t *target, opts *internalversion.ListOptions, q cache.Query) (*cache.Page, error) {
-	ctx, version := r.Context(), opts.ResourceVersion
+	ctx := r.Context()
+	version, err := canonicalVersion(opts.ResourceVersion)
+	if err != nil {
+		return nil, errListVersion(err)
+	}
 	if opts.Continue != "" {
-		if version != "" && version != "0" {
+		if opts.ResourceVersion != "" && opts.ResourceVersion != "0" {
 			return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 		}
-		return nextPage(ctx, t.store, opts, q)
+		return nextPage(ctx, t.view.Store, opts, q)
 	}
-	if err := checkVersion(version); err != nil {
-		return nil, err
+	exact := wantsExact(opts)
+	if exact && version == "0" { // such as 00: exactly none is the present one
+		exact, version = false, ""
 	}
 	proven, err := a.reach(r, t, version)
 	if err != nil {
 		return nil, err
 	}
-	if wantsExact(opts) {
-		return exactPage(ctx, t.store, opts, q, version)
+	if exact {
+		return exactPage(ctx, t.view.Store, opts, q, version)
 	}
-	return firstPage(ctx, t.store, opts, q, proven)
+	return firstPage(ctx, t.view.Store, opts, q, proven)
 }
 
 // firstPage is of the present. A copy that is proven to be complete up to a

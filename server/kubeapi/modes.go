@@ -1,5 +1,7 @@
 package kubeapi
 
+import "github.com/informerd/informerd/cache"
+
 // Modes say where answers may come from.
 type Modes struct {
 	// Reads is how a get, list or watch without a resourceVersion is answered;
@@ -18,11 +20,11 @@ const (
 	Cached Reads = "cached"
 	// Consistent: what the API server held when it was asked, as by the
 	// Kubernetes contract.
-	Consistent Reads = "consistent"
+	Consistent Reads = cache.ConsistentReads
 )
 
 // ReadsHeader is the request header that chooses the Reads of one request.
-const ReadsHeader = "Informerd-Reads"
+const ReadsHeader = cache.ReadsHeader
 
 // Passthrough is what is forwarded.
 type Passthrough string

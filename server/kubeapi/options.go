@@ -1,10 +1,12 @@
 package kubeapi
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -13,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/informerd/informerd/cache"
 )
@@ -51,85 +52,53 @@ func query(t *target, opts *internalversion.ListOptions) (cache.Query, error) {
 	if opts.FieldSelector == nil || opts.FieldSelector.Empty() {
 		return q, nil
 	}
-	var err error
-	q.Fields, err = fieldSelector(t.groupResource(), opts.FieldSelector)
+	if err := selectFields(&q, t.groupResource(), opts.FieldSelector); err != nil || t.view.Store == nil {
+		return q, err
+	}
+	_, err := t.view.Store.Matcher(q)
+	if hidden, ok := errors.AsType[*cache.InvalidError](err); ok {
+		err = apierrors.NewBadRequest("field label not supported: " + hidden.Message)
+	}
 	return q, err
 }
 
 // escapeGlob keeps a namespace of a path from being read as a glob.
 var escapeGlob = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 
-// fieldLabel is a field that the API server selects by although the JSON has
-// it under another path, or leaves it out when it is the zero value.
-type fieldLabel struct {
-	path string // "": the label is the path
-	zero string
-}
-
-var fieldLabels = map[string]map[string]fieldLabel{
-	"pods":                   {"spec.host": {path: "spec.nodeName"}, "spec.hostNetwork": {zero: "false"}},
-	"nodes":                  {"spec.unschedulable": {zero: "false"}},
-	"events":                 {"source": {path: "source.component"}},
-	"events.events.k8s.io":   {"source": {path: "deprecatedSource.component"}},
-	"jobs.batch":             {"status.successful": {path: "status.succeeded", zero: "0"}},
-	"replicasets.apps":       {"status.replicas": {zero: "0"}},
-	"replicationcontrollers": {"status.replicas": {zero: "0"}},
-}
-
-// fieldSelector translates a selector of the API server's grammar. Any path is
-// possible, not only the few that the API server knows.
-func fieldSelector(gr schema.GroupResource, s fields.Selector) (cache.FieldSelector, error) {
-	var parts []string
-	for _, r := range s.Requirements() {
-		label := fieldLabels[gr.String()][r.Field]
-		path := r.Field
-		if label.path != "" {
-			path = label.path
-		}
-		parts = append(parts, path+fieldCondition(r, label.zero))
-	}
-	selector, err := cache.ParseFieldSelector(strings.Join(parts, ","))
-	if err != nil {
-		return selector, apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s (%v)", s, err))
-	}
-	return selector, nil
-}
-
-// fieldCondition is the operator and the values of r. The zero value also is
-// where the JSON has nothing.
-func fieldCondition(r fields.Requirement, zero string) string {
-	negated := r.Operator == selection.NotEquals
-	switch {
-	case zero != "" && r.Value == zero && negated:
-		return " notin (" + escapeValue.Replace(zero) + ",)"
-	case zero != "" && r.Value == zero:
-		return " in (" + escapeValue.Replace(zero) + ",)"
-	case negated:
-		return "!=" + escapeValue.Replace(r.Value)
-	}
-	return "=" + escapeValue.Replace(r.Value)
-}
-
-var escapeValue = strings.NewReplacer(`\`, `\\`, `,`, `\,`, `=`, `\=`, `(`, `\(`, `)`, `\)`, ` `, `\ `)
-
-// checkVersion refuses what is no resourceVersion.
-func checkVersion(version string) error {
+// canonicalVersion is a resourceVersion as the API server reads it: the number
+// counts, however many zeros are in front of it. "" stays.
+func canonicalVersion(version string) (string, error) {
 	if version == "" {
-		return nil
+		return "", nil
 	}
-	if _, err := strconv.ParseUint(version, 10, 64); err != nil {
-		return apierrors.NewBadRequest("invalid resource version: " + invalidVersion(version))
+	n, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		return "", fmt.Errorf("resourceVersion: Invalid value: %q: %w", version, err)
 	}
-	return nil
+	return strconv.FormatUint(n, 10), nil
 }
 
-// errVersion is what the API server makes of a bad resourceVersion elsewhere
-// than in a list: an error without a reason.
-func errVersion(version string) error {
-	return statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown, "%s", invalidVersion(version))
+// errListVersion is what the API server makes of a bad resourceVersion of a list.
+func errListVersion(err error) error {
+	return apierrors.NewBadRequest("invalid resource version: " + err.Error())
 }
 
-func invalidVersion(version string) string {
-	_, err := strconv.ParseUint(version, 10, 64)
-	return fmt.Sprintf("resourceVersion: Invalid value: %q: %v", version, err)
+// errVersion is what it makes of one elsewhere: an error without a reason.
+func errVersion(err error) error {
+	return statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown, "%v", err)
+}
+
+// requestTimeout is the parameter timeout of a request, 0 for none: all but those
+// that go on for as long as their client likes have it, and the API server looks
+// at it before all else.
+func requestTimeout(r *http.Request, req *request) (time.Duration, error) {
+	text := r.URL.Query().Get("timeout")
+	if text == "" || req.class(r, Short) == Long || strings.HasPrefix(req.subresource, "log") {
+		return 0, nil
+	}
+	timeout, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, apierrors.NewBadRequest("invalid timeout specified in the request URL - " + err.Error())
+	}
+	return max(timeout, 0), nil
 }

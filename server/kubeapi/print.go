@@ -16,17 +16,11 @@ type Printed struct {
 	Rows [][]any
 }
 
-// Print prints objects of a resource, as in the tables of this API: with rows
-// that the API server made, and names and ages alone while it is away.
-func (a *API) Print(ctx context.Context, res Resource, objs []*cache.Object) (Printed, error) {
-	t := &target{request: &request{cluster: res.Spec().Cluster}, Resource: res, status: res.Status(), store: res.Store()}
+// Print prints objects that were found in a View, as in the tables of this API:
+// with rows that the API server made, and names and ages alone while it is away.
+func (a *API) Print(ctx context.Context, view *cache.View, objs []*cache.Object) (Printed, error) {
+	t := &target{&request{cluster: view.Spec.Cluster}, view}
 	out := Printed{Columns: genericColumns, Rows: make([][]any, len(objs))}
-	if t.store == nil { // it was stopped since they were found
-		for i, o := range objs {
-			out.Rows[i] = unprinted(out.Columns, o)
-		}
-		return out, nil
-	}
 	columns, lines, err := a.printer(t).lines(ctx, objs)
 	if err != nil {
 		return Printed{}, err

@@ -31,7 +31,7 @@ func TestTableHides(t *testing.T) {
 	if e := w.watch(queues+"?watch=1", "Accept", acceptTable).next(); len(e.Object.Rows) != 1 || len(e.Object.Rows[0].Cells) != 2 || e.Object.Rows[0].Cells[1] == "s3cret" {
 		t.Errorf("an event is %+v", e)
 	}
-	printed, err := w.Print(t.Context(), w.queues, w.queues.objects(t))
+	printed, err := w.Print(t.Context(), w.queues.View(), w.queues.objects(t))
 	if err != nil || len(printed.Columns) != 2 || len(printed.Rows) != 1 || printed.Rows[0][0] != "q" || printed.Columns[1].Name != "Age" {
 		t.Errorf("Print() = %+v, %v", printed, err)
 	}

@@ -46,11 +46,19 @@ type heading struct {
 	warnings []string                       // as in the header Warning
 }
 
+func (h heading) columnsOrGeneric() []metav1.TableColumnDefinition {
+	if h.columns == nil {
+		return genericColumns
+	}
+	return h.columns
+}
+
 // rows keeps what the API server printed: its printers know the kinds, and are
 // asked only once for each version of an object. The zero value is ready.
 type rows struct {
 	mu       sync.Mutex // guards all below
 	headings map[cache.Resource]heading
+	blanks   map[cache.Resource][]json.RawMessage // see blank
 	byKey    map[rowKey]*list.Element
 	order    list.List // of *row, the oldest in front
 }
@@ -85,6 +93,23 @@ func (t *rows) put(r cache.Resource, h heading, printed []*row) {
 	for t.order.Len() > maxRows {
 		delete(t.byKey, t.order.Remove(t.order.Front()).(*row).key)
 	}
+}
+
+// blank are the cells of an object in which nothing is set, of which bookmarks
+// have a row; nil if they are not known.
+func (t *rows) blank(r cache.Resource) []json.RawMessage {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.blanks[r]
+}
+
+func (t *rows) putBlank(r cache.Resource, cells []json.RawMessage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.blanks == nil {
+		t.blanks = map[cache.Resource][]json.RawMessage{}
+	}
+	t.blanks[r] = cells
 }
 
 // elapsed is a time that has passed, as printers write it: 3d4h, (5m ago).

@@ -118,6 +118,23 @@ func (p *printer) table(ctx context.Context, objs []*cache.Object, meta listMeta
 		return nil, err
 	}
 	objs, lines = inPrintedOrder(p.spec().Resource, objs, lines)
+	body, err := p.tableHead(columns, meta, headless)
+	if err != nil {
+		return nil, err
+	}
+	for i, o := range objs {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		if body, err = p.appendRow(body, lines[i], o); err != nil {
+			return nil, err
+		}
+	}
+	return append(body, "]}"...), nil
+}
+
+// tableHead is a table up to and including the bracket of its rows.
+func (p *printer) tableHead(columns []metav1.TableColumnDefinition, meta listMeta, headless bool) ([]byte, error) {
 	head := struct {
 		Kind       string                         `json:"kind"`
 		APIVersion string                         `json:"apiVersion"`
@@ -129,19 +146,7 @@ func (p *printer) table(ctx context.Context, objs []*cache.Object, meta listMeta
 		head.Columns = nil
 	}
 	body, err := reply.JSON(head, false)
-	if err != nil {
-		return nil, err
-	}
-	body = bytes.TrimSuffix(body, []byte("]}"))
-	for i, o := range objs {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		if body, err = p.appendRow(body, lines[i], o); err != nil {
-			return nil, err
-		}
-	}
-	return append(body, "]}"...), nil
+	return bytes.TrimSuffix(body, []byte("]}")), err
 }
 
 func (p *printer) appendRow(dst []byte, l line, o *cache.Object) ([]byte, error) {
@@ -177,11 +182,15 @@ func (p *printer) lines(ctx context.Context, objs []*cache.Object) ([]metav1.Tab
 		}
 		return p.custom.columns, all, nil
 	}
-	if p.plain {
-		for i, o := range objs {
-			all[i].cells = unprinted(genericColumns, o)
+	if p.plain || p.withheld() {
+		columns := genericColumns
+		if !p.plain {
+			columns = p.api.columns(p.spec().Resource) // of which the stream has been told
 		}
-		return genericColumns, all, nil
+		for i, o := range objs {
+			all[i].cells = unprinted(columns, o)
+		}
+		return columns, all, nil
 	}
 	columns, printed := p.print(ctx, objs)
 	for i, o := range objs {
@@ -191,6 +200,22 @@ func (p *printer) lines(ctx context.Context, objs []*cache.Object) ([]metav1.Tab
 		}
 	}
 	return columns, all, nil
+}
+
+// withheld reports whether a stream goes on under a rule that its rows might show too
+// much for. It began under one that they did not.
+func (p *printer) withheld() bool {
+	if !p.stream {
+		return false
+	}
+	now, ok := p.api.Caches.Resource(p.spec().Resource)
+	return !ok || !mayPrint(now.View().Spec)
+}
+
+// columns are those that the API server last printed a resource with.
+func (a *API) columns(r cache.Resource) []metav1.TableColumnDefinition {
+	heading, _ := a.rows.get(r, nil)
+	return heading.columnsOrGeneric()
 }
 
 // cellsOf are the cells of o: as they were printed, but with an age of now. A
@@ -265,10 +290,7 @@ func (p *printer) print(ctx context.Context, objs []*cache.Object) ([]metav1.Tab
 			printed[i] = nil // of another object of that name
 		}
 	}
-	if heading.columns == nil {
-		return genericColumns, printed
-	}
-	return heading.columns, printed
+	return heading.columnsOrGeneric(), printed
 }
 
 // maxSingly is up to how many rows are asked for one by one.
@@ -291,7 +313,7 @@ func (p *printer) ask(ctx context.Context, objs []*cache.Object) error {
 // another. It is no error that it was not there: the version may be that of its
 // deletion.
 func (p *printer) askAt(ctx context.Context, o *cache.Object) error {
-	if p.custom != nil || p.plain {
+	if p.custom != nil || p.plain || p.withheld() {
 		return nil
 	}
 	_, printed := p.api.rows.get(p.spec().Resource, []*cache.Object{o})
@@ -321,8 +343,8 @@ func (p *printer) listURI(objs []*cache.Object) string {
 		namespace = o.Namespace()
 	}
 	q := url.Values{"includeObject": {"Metadata"}, "resourceVersion": {"0"}}
-	if p.store.Version() != "" && !p.spec().Aggregated {
-		q.Set("resourceVersion", p.store.Version())
+	if p.view.Store.Version() != "" && !p.spec().Aggregated {
+		q.Set("resourceVersion", p.view.Store.Version())
 		q.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
 	}
 	if p.selector != "" {

@@ -145,6 +145,27 @@ func TestTableWatch(t *testing.T) {
 	}
 }
 
+// TestTableWatchHides: a stream of tables that goes on under another rule shows no more
+// than one that begins under it.
+func TestTableWatchHides(t *testing.T) {
+	w := newWorld(t)
+	w.prints("x", [4]string{"a", "one", "uid-a-one", "101"}, [4]string{"a", "one", "uid-a-one", "102"})
+	s := w.watch("/api/v1/pods?watch=1&resourceVersion=100", "Accept", acceptTable)
+	w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n1", 101))
+	if e := s.next(); e.Object.Rows[0].Cells[1] != "x" {
+		t.Errorf("under the rule of before: %+v", e)
+	}
+	w.pods.spec.Redact = []string{"spec.nodeName"}
+	asked := len(w.upstream.requests())
+	w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n1", 102))
+	if e := s.next(); len(e.Object.Rows[0].Cells) != 3 || e.Object.Rows[0].Cells[0] != "one" || e.Object.Rows[0].Cells[1] != "<unknown>" {
+		t.Errorf("under a rule that redacts: %+v", e)
+	}
+	if n := len(w.upstream.requests()); n != asked {
+		t.Errorf("the API server was asked %v", w.upstream.requests()[asked:])
+	}
+}
+
 // TestGoodFor: a cell that says how long ago something was does not stay true.
 func TestGoodFor(t *testing.T) {
 	for cell, want := range map[string]time.Duration{

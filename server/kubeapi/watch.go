@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,11 @@ const (
 	// API server. A client that comes back then resumes from nearly there.
 	bookmarkInterval = time.Minute
 	bookmarkBefore   = 2 * time.Second
+	// proofGain is how much newer a proof of the copy has to be than the one that was
+	// last told for a bookmark to tell of it at once. Another informerd that follows
+	// would otherwise hear of it up to a bookmarkInterval later: the API server's
+	// bookmarks are as far apart, and the two together are more than a lease.
+	proofGain = 2 * time.Second
 	// minWatch is how long a watch lasts that does not say; up to twice that,
 	// so that clients do not come back all at once.
 	minWatch = 30 * time.Minute
@@ -44,16 +50,17 @@ type stream struct {
 	out      *batch
 	deadline time.Time
 	bookmark time.Time // when the next is due
+	told     time.Time // the proof that the last one told of
 }
 
 // watch streams what becomes of the objects that q selects. What is wrong with
 // the request is an HTTP error; that it cannot begin where it should is an ERROR
 // event, as at the API server.
 func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, opts *internalversion.ListOptions, q cache.Query) error {
-	if checkVersion(opts.ResourceVersion) != nil {
-		return errVersion(opts.ResourceVersion)
-	}
 	var err error
+	if opts.ResourceVersion, err = canonicalVersion(opts.ResourceVersion); err != nil {
+		return errVersion(err)
+	}
 	ctx, cancel := a.watchContext(r, opts)
 	defer cancel()
 	s := &stream{target: t, api: a, media: m, opts: opts, query: q}
@@ -64,7 +71,7 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 			return err
 		}
 	}
-	if s.matcher, err = t.store.Matcher(q); err != nil {
+	if s.matcher, err = t.view.Store.Matcher(q); err != nil {
 		return err
 	}
 	if m.as == asTable {
@@ -82,7 +89,7 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 		return began // another store takes its place, or informerd stops: not the client's doing
 	}
 	h := w.Header()
-	a.Freshness(h, t.status, t.store.Version())
+	a.Freshness(h, t.view, t.view.Store.Version())
 	h.Set("Content-Type", typeJSON)
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
@@ -119,7 +126,7 @@ func (a *API) watchContext(r *http.Request, opts *internalversion.ListOptions) (
 //	"", 0            not given          the present objects
 //	any              true               the same, not older than that version
 //	"", 0            false              changes from now on
-//	another          not given, false   changes after it
+//	another          not given, false   changes after it; if it never was, 410
 func (s *stream) begin(ctx context.Context) error {
 	version, initial := s.opts.ResourceVersion, s.opts.SendInitialEvents
 	anywhere := version == "" || version == "0"
@@ -136,10 +143,12 @@ func (s *stream) begin(ctx context.Context) error {
 	}
 	if anywhere {
 		version = ""
+	} else if s.neverWas(ctx, version) {
+		return errTooOld(version, s.view.Store.Oldest())
 	}
 	var err error
-	if s.sub, err = s.store.Watch(version); errors.Is(err, cache.ErrExpired) {
-		return errTooOld(version, s.store.Oldest())
+	if s.sub, err = s.view.Store.Watch(version); errors.Is(err, cache.ErrExpired) {
+		return errTooOld(version, s.view.Store.Oldest())
 	}
 	return err
 }
@@ -147,10 +156,10 @@ func (s *stream) begin(ctx context.Context) error {
 // beginWithState takes the present objects and subscribes to what comes after.
 func (s *stream) beginWithState(ctx context.Context) (err error) {
 	for range selectTries {
-		if s.initial, err = selectProven(ctx, s.store, s.query, s.proven); err != nil {
+		if s.initial, err = selectProven(ctx, s.view.Store, s.query, s.proven); err != nil {
 			return err
 		}
-		if s.sub, err = s.store.Watch(s.initial.Version); !errors.Is(err, cache.ErrExpired) {
+		if s.sub, err = s.view.Store.Watch(s.initial.Version); !errors.Is(err, cache.ErrExpired) {
 			return err
 		}
 	}
@@ -159,6 +168,9 @@ func (s *stream) beginWithState(ctx context.Context) (err error) {
 
 // run writes until the stream ends.
 func (s *stream) run(ctx context.Context) error {
+	if s.opts.AllowWatchBookmarks && s.printer == nil { // no informerd follows tables
+		s.sub.FollowProofs()
+	}
 	if err := s.opening(ctx); err != nil {
 		return err
 	}
@@ -176,10 +188,10 @@ func (s *stream) run(ctx context.Context) error {
 		case errors.Is(err, cache.ErrStopped) && !s.replaced():
 			return nil // informerd stops: the client comes back and resumes
 		default:
-			return s.fail(errTooOld(s.sub.Version(), s.store.Oldest()))
+			return s.fail(errTooOld(s.sub.Version(), s.view.Store.Oldest()))
 		}
 		if err == nil {
-			s.routine(time.Now())
+			s.routine(ctx, time.Now())
 			err = s.out.flush()
 		}
 		if err != nil {
@@ -191,10 +203,10 @@ func (s *stream) run(ctx context.Context) error {
 // replaced reports whether the store was closed because another one took its
 // place, or none: versions of this one may mean nothing there, and what was
 // selected or redacted may be something else. A store is closed only after that,
-// see cache.Factory.
+// see replica.Factory.
 func (s *stream) replaced() bool {
 	now, ok := s.api.Caches.Resource(s.spec().Resource)
-	return !ok || now.Store() != s.store
+	return !ok || now.View().Store != s.view.Store
 }
 
 // opening writes the present objects. The bookmark after them tells a client
@@ -216,7 +228,7 @@ func (s *stream) opening(ctx context.Context) error {
 	version := s.initial.Version
 	s.initial = nil
 	if s.opts.SendInitialEvents != nil && *s.opts.SendInitialEvents && s.opts.AllowWatchBookmarks {
-		s.writeBookmark(version, true)
+		s.writeBookmark(ctx, version, true)
 	}
 	return s.out.flush()
 }
@@ -285,13 +297,14 @@ func (s *stream) due() time.Time {
 	return s.bookmark
 }
 
-// routine writes the bookmark that is due.
-func (s *stream) routine(now time.Time) {
-	if !s.opts.AllowWatchBookmarks || now.Before(s.bookmark) {
+// routine writes the bookmark that is due, and one for a proof that is to be told.
+func (s *stream) routine(ctx context.Context, now time.Time) {
+	proven := s.sub.Proven() && s.proof().Sub(s.told) >= proofGain
+	if !s.opts.AllowWatchBookmarks || now.Before(s.bookmark) && !proven {
 		return
 	}
 	if version := s.sub.Version(); version != "" {
-		s.writeBookmark(version, false)
+		s.writeBookmark(ctx, version, false)
 	}
 	s.schedule(now)
 }
@@ -308,25 +321,58 @@ func (s *stream) schedule(now time.Time) {
 	s.bookmark = next
 }
 
+// proof is when the copy was last proven to lack nothing of what the stream has told;
+// zero if that is not known, as while events wait to be told.
+func (s *stream) proof() time.Time {
+	now, ok := s.api.Caches.Resource(s.spec().Resource)
+	if !ok {
+		return time.Time{}
+	}
+	view := now.View() // before the version: what is proven is no newer
+	if view.Store != s.view.Store || before(s.sub.Version(), view.Store.Version()) {
+		return time.Time{}
+	}
+	return view.Proof
+}
+
+// toldAge is that of a proof, for another informerd that follows the copy.
+func toldAge(proof time.Time) string {
+	age, known := (&cache.View{Proof: proof}).Age()
+	if !known {
+		return cache.AgeUnknown
+	}
+	return strconv.FormatFloat(age.Seconds(), 'f', 3, 64)
+}
+
 // writeBookmark tells the version reached; the one after the initial objects is
 // marked.
-func (s *stream) writeBookmark(version string, initial bool) {
+func (s *stream) writeBookmark(ctx context.Context, version string, initial bool) {
 	object := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
 		Kind: s.spec().Kind, APIVersion: s.spec().GVR.GroupVersion().String(),
 	}}
-	switch s.media.as {
-	case asPartial, asPartialList:
+	// Of a table it is the object of a row, whole only where that is asked for.
+	if as := s.media.as; as == asPartial || as == asPartialList || as == asTable && s.printer.include != metav1.IncludeObject {
 		object.TypeMeta = metav1.TypeMeta{Kind: asPartial, APIVersion: "meta.k8s.io/v1"}
-	case asTable:
-		object.TypeMeta = metav1.TypeMeta{Kind: asTable, APIVersion: "meta.k8s.io/" + s.media.version}
 	}
 	object.ResourceVersion = version
+	object.Annotations = map[string]string{}
 	if initial {
-		object.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+		object.Annotations[metav1.InitialEventsAnnotationKey] = "true"
+	}
+	if s.printer == nil { // no informerd follows tables
+		// The initial objects are of the View that the stream began with.
+		if s.told = s.view.Proof; !initial {
+			s.told = s.proof()
+		}
+		object.Annotations[cache.AgeAnnotation] = toldAge(s.told)
 	}
 	body, err := reply.JSON(object, false)
+	if err == nil && s.printer != nil {
+		body, err = s.printer.bookmark(ctx, body, version, initial)
+	}
 	if err != nil {
-		panic(err) // strings only
+		s.api.log.Error("cannot write a bookmark", "gvr", s.spec().Resource.String(), "err", err)
+		return // a client can do without
 	}
 	s.out.add("BOOKMARK", body)
 }

@@ -194,6 +194,26 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
+// TestProofIsToldAtOnce: who follows a copy hears of a proof when it comes, not with the
+// next bookmark that is due anyway, and not of what proves next to nothing.
+func TestProofIsToldAtOnce(t *testing.T) {
+	w := newWorld(t)
+	now := time.Now()
+	s := w.watch("/api/v1/pods?watch=1&resourceVersion=100&allowWatchBookmarks=true")
+	plain := w.watch("/api/v1/pods?watch=1&resourceVersion=100")
+	w.pods.proved(now.Add(-time.Minute))
+	s.want("BOOKMARK @100")
+	w.pods.proved(now.Add(-time.Minute + proofGain/2))
+	w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n1", 101))
+	s.want("MODIFIED one@101")
+	w.pods.store.Bookmark("", "105")
+	w.pods.proved(now)
+	s.want("BOOKMARK @105")
+	w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n1", 106))
+	s.want("MODIFIED one@106")
+	plain.want("MODIFIED one@101", "MODIFIED one@106")
+}
+
 // TestWatchStops: a store that closes because informerd stops ends the stream,
 // so that its client resumes; one that was replaced has another history.
 func TestWatchStops(t *testing.T) {

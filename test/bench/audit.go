@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 )
@@ -60,7 +61,15 @@ type auditLine struct {
 // isList reports whether a request made the server send every object: a LIST, or
 // a watch that begins with the present objects.
 func (r auditLine) isList() bool {
-	return r.Verb == "list" || r.Verb == "watch" && strings.Contains(r.RequestURI, "sendInitialEvents=true")
+	return r.Verb == "list" && !r.isVersion() || r.Verb == "watch" && strings.Contains(r.RequestURI, "sendInitialEvents=true")
+}
+
+// isVersion reports whether a request asked for one object's metadata, to learn the
+// version that etcd is at.
+func (r auditLine) isVersion() bool {
+	_, query, _ := strings.Cut(r.RequestURI, "?")
+	values, err := url.ParseQuery(query)
+	return err == nil && r.Verb == "list" && values.Get("limit") == "1"
 }
 
 // isDefinitions reports whether a request is the watch of discovery on what the

@@ -49,11 +49,12 @@ func (b *bench) snapshot(ctx context.Context) (*savedSnapshot, error) {
 
 // warmStart is one start on a snapshot.
 type warmStart struct {
-	answer float64 // seconds until the first correct answer
-	live   float64 // seconds until proven caught up
-	lists  int     // of replicated resources
-	others int     // of definitions, by discovery
-	sample sample
+	answer   float64 // seconds until the first correct answer
+	live     float64 // seconds until proven caught up
+	lists    int     // of replicated resources
+	others   int     // of definitions, by discovery
+	versions int     // asked for by reading the metadata of one object
+	sample   sample
 }
 
 // warm measures a restart: from the start of the process to the first correct
@@ -126,6 +127,8 @@ func (b *bench) countLists(mark int64, w *warmStart) error {
 	requests, err := b.cluster.requests(mark, informerdAgent)
 	for _, r := range requests {
 		switch {
+		case r.isVersion():
+			w.versions++
 		case !r.isList():
 		case r.isDefinitions():
 			w.others++
@@ -139,11 +142,12 @@ func (b *bench) countLists(mark int64, w *warmStart) error {
 
 func (b *bench) warmRows(starts []warmStart) []Row {
 	const what = "warm start to first correct index answer"
-	var answers, live, lists, others, cpu []float64
+	var answers, live, lists, versions, others, cpu []float64
 	for _, w := range starts {
 		answers = append(answers, w.answer)
 		live = append(live, w.live)
 		lists = append(lists, float64(w.lists))
+		versions = append(versions, float64(w.versions))
 		others = append(others, float64(w.others))
 		cpu = append(cpu, w.sample.CPU)
 	}
@@ -154,6 +158,7 @@ func (b *bench) warmRows(starts []warmStart) []Row {
 		{What: what, Unit: unitSeconds, Ours: ours, Bar: b.atMostFor(0.5)},
 		{What: what, Unit: unitSeconds, Ours: ours, Peer: cold, Bar: ratioAtMost(1.0 / 15)},
 		{What: "LISTs of a warm start", Unit: unitCount, Ours: worst("informerd", lists), Bar: atMost(0)},
+		{What: "reads of one object for etcd's version, of a warm start", Unit: unitCount, Ours: worst("informerd", versions), Bar: noBar},
 		{What: "streams of CRDs and APIServices, for discovery, of a warm start", Unit: unitCount, Ours: worst("informerd", others), Bar: noBar},
 		{What: "warm start to proven caught up", Unit: unitSeconds, Ours: newFigure("informerd", live), Bar: noBar},
 		{What: "CPU of a warm start", Unit: unitSeconds, Ours: newFigure("informerd", cpu), Peer: coldCPU, Bar: noBar},

@@ -11,6 +11,8 @@ func TestAuditLine(t *testing.T) {
 		list, definitions bool
 	}{
 		{"list", "/api/v1/pods?limit=500", true, false},
+		{"list", "/api/v1/pods?limit=10", true, false},
+		{"list", "/api/v1/namespaces?limit=1", false, false},
 		{"watch", "/api/v1/pods?sendInitialEvents=true&watch=true", true, false},
 		{"watch", "/api/v1/pods?resourceVersion=7&watch=true", false, false},
 		{"get", "/api/v1/namespaces/kube-system", false, false},

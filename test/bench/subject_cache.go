@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/replica"
 )
 
 // podIndexes are those of the shipped configuration.
@@ -32,9 +33,9 @@ func syncCacheAll(ctx context.Context, rc *rest.Config) (*synced, error) {
 }
 
 func syncFactory(ctx context.Context, rc *rest.Config, drop []string) (*synced, error) {
-	factory := cache.NewFactory(cache.Options{})
+	factory := replica.NewFactory(replica.Options{})
 	go func() { _ = factory.Run(ctx) }() // ends with the process
-	if err := factory.Connect("default", cache.ClusterConfig{REST: rc}); err != nil {
+	if err := factory.Connect("default", replica.ClusterConfig{REST: rc}); err != nil {
 		return nil, err
 	}
 	pods := cache.Resource{Cluster: "default", GVR: corev1.SchemeGroupVersion.WithResource("pods")}
@@ -52,7 +53,7 @@ func syncFactory(ctx context.Context, rc *rest.Config, drop []string) (*synced, 
 	if err := informer.WaitForSync(ctx); err != nil {
 		return nil, err
 	}
-	store := informer.Store()
+	store := informer.View().Store
 	return &synced{
 		objects: store.Len(),
 		held:    factory,

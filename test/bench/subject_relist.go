@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/replica"
 )
 
 // syncRelist runs informerd's cache within this program, behind a transport that
@@ -24,7 +25,7 @@ func syncRelist(ctx context.Context, rc *rest.Config) (*synced, error) {
 	if err != nil {
 		return nil, err
 	}
-	informer, err := s.held.(*cache.Factory).Informer(cache.Resource{Cluster: "default", GVR: corev1.SchemeGroupVersion.WithResource("pods")})
+	informer, err := s.held.(*replica.Factory).Informer(cache.Resource{Cluster: "default", GVR: corev1.SchemeGroupVersion.WithResource("pods")})
 	if err != nil {
 		return nil, err
 	}

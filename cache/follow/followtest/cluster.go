@@ -45,8 +45,14 @@ func (r *Resource) Spec() cache.Spec { return r.spec }
 // Store is the present Store, whatever the state.
 func (r *Resource) Store() *cache.Store { return r.store }
 
-// Status has the spec and the state.
-func (r *Resource) Status() cache.Status { return cache.Status{Spec: r.spec, State: r.State} }
+// View has the spec, the state and, if that is readable, the Store.
+func (r *Resource) View() *cache.View {
+	v := &cache.View{Spec: r.spec, State: r.State}
+	if r.State.Readable() {
+		v.Store = r.store
+	}
+	return v
+}
 
 // Cluster is resources whose objects a test writes. Objects are named by their
 // resource as in "deployments.apps" and by namespace/name or name.

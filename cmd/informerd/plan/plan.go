@@ -33,7 +33,7 @@ func Choose(rules []config.Rule, cluster string, resources []discovery.Resource)
 	return all
 }
 
-// Specs are what choices say to do, ready for cache.Factory.Apply.
+// Specs are what choices say to do, ready for replica.Factory.Apply.
 func Specs(choices []Choice) []cache.Spec {
 	specs := make([]cache.Spec, len(choices))
 	for i, c := range choices {

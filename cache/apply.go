@@ -1,0 +1,167 @@
+package cache
+
+import "time"
+
+// Decode makes an Object of raw: it finds identity and indexed values, cuts what
+// the Spec drops, empties what it redacts and compresses the rest. apiVersion
+// and kind are filled in where raw has none, as in lists. raw may be reused
+// after. It fails if raw is no object with a name. Any goroutine may call it.
+func (s *Store) Decode(raw []byte, apiVersion, kind string) (*Object, error) {
+	buf := buffers.get()
+	e := s.extraction.Load()
+	o, plain, unindexed, err := e.object(raw, (*buf)[:0], apiVersion, kind)
+	defer buffers.put(buf, plain)
+	if err != nil {
+		return nil, err
+	}
+	if !e.filter.match(o.Namespace()) {
+		o.terms, o.size, o.foreign = nil, 0, true
+		return o, nil
+	}
+	if unindexed > 0 {
+		s.unextracted.Add(uint64(unindexed))
+	}
+	o.data, o.dict = s.packing.pack(plain)
+	return o, nil
+}
+
+// Apply enters one event of a watch. What is not newer than the object held is
+// dropped; an object with another UID replaces the old one in two events. The
+// source's version advances to the object's with it. An object that was read under
+// a Spec of before TakeOver is refused: it may hold what is to be dropped now.
+func (s *Store) Apply(sourceName string, t EventType, o *Object) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if !s.extraction.Load().covers(o) {
+		s.outdated.Add(1)
+		return
+	}
+	o = s.upToDate(o)
+
+	s.mu.Lock()
+	src := s.sources[sourceName]
+	if s.closed || src == nil {
+		s.mu.Unlock()
+		return
+	}
+	var events []Event
+	if !o.foreign && !(planting && s.plantedLocked(t, o)) {
+		events = s.applyLocked(t, o, src.version)
+	}
+	if src.synced && Newer(o.ResourceVersion(), src.version) {
+		src.version = o.ResourceVersion()
+	}
+	s.publishLocked(events)
+	s.mu.Unlock()
+	s.notify.wake()
+}
+
+// upToDate returns o, of the present Spec, with terms of the present index
+// definitions. The caller holds writing, so that they cannot change.
+func (s *Store) upToDate(o *Object) *Object {
+	e := s.extraction.Load()
+	if o.generation == e.generation || o.foreign {
+		return o
+	}
+	again, unindexed, err := e.reindex(o)
+	if err != nil {
+		// It was packed by this process a moment ago; without its JSON it can
+		// still be found by what it was.
+		s.unextracted.Add(1)
+		return o.reindexed(o.terms, e.generation)
+	}
+	s.unextracted.Add(uint64(unindexed))
+	return again
+}
+
+// applyLocked changes the contents and returns the events, without Resume. before
+// is what the source was complete up to.
+func (s *Store) applyLocked(t EventType, o *Object, before string) []Event {
+	held := s.contents.find(o)
+	if held != nil && Older(o.ResourceVersion(), held.ResourceVersion()) {
+		return nil
+	}
+	told := telling{before: before}
+	switch {
+	case t != Deleted:
+		if held == nil || !same(held, o) {
+			s.enterLocked(o)
+			told.put(held, o)
+		}
+	case held == nil:
+	case held.UID() == o.UID():
+		s.removeLocked(held)
+		told.delete(held, o)
+	default:
+		s.removeLocked(held)
+		told.delete(held, held.at(o.ResourceVersion()))
+	}
+	return told.events()
+}
+
+// same reports whether o, of a watch, brings nothing new: a watch tells of changes,
+// and every change has a version of its own. Lists are compared by content, see
+// differences.
+func same(held, o *Object) bool {
+	if held.UID() != o.UID() || held.ResourceVersion() != o.ResourceVersion() {
+		return false
+	}
+	if o.ResourceVersion() != "" {
+		return true
+	}
+	// Some aggregated API servers send no resourceVersion.
+	return sameJSON(held, o)
+}
+
+// enterLocked makes o what is held under its key.
+func (s *Store) enterLocked(o *Object) {
+	s.changingLocked()
+	s.dirty.add(o.Key())
+	s.contents.put(o)
+}
+
+// removeLocked takes out held.
+func (s *Store) removeLocked(held *Object) {
+	s.changingLocked()
+	s.dirty.add(held.Key())
+	s.contents.remove(held)
+}
+
+// publishLocked makes events part of the ring and the sources' versions that of
+// the Store. It ends every critical section that changed one of them.
+func (s *Store) publishLocked(events []Event) {
+	before := s.version
+	for _, src := range s.sources {
+		if src.synced && Newer(src.version, s.version) {
+			s.version = src.version
+		}
+	}
+	raised := s.version != before
+	if !raised && len(events) == 0 {
+		return
+	}
+	s.revision++
+	s.dirty.versions = true
+	s.dirty.bound(s.contents.len())
+	if s.ring.start == "" {
+		s.ring.start = s.version
+	}
+	s.recordLocked(events, before, raised)
+}
+
+// recordLocked enters events that become visible together in the ring.
+func (s *Store) recordLocked(events []Event, before string, raised bool) {
+	if len(events) == 0 {
+		return
+	}
+	now := time.Now()
+	s.lastEvent = now
+	s.events += uint64(len(events))
+	for i, e := range events {
+		e.Resume = before
+		if i == len(events)-1 {
+			e.Resume = s.version
+		}
+		s.ring.push(ringEntry{Event: e, at: now, after: s.version, raised: raised, bytes: e.held()})
+	}
+}

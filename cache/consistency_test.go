@@ -1,0 +1,105 @@
+package cache
+
+import (
+	"testing"
+
+	"github.com/informerd/informerd/cache/scalar"
+)
+
+// checkContents verifies what the parts of contents say of each other.
+func checkContents(t testing.TB, s *Store) {
+	t.Helper()
+	c := s.contents
+	var bytes, raw int64
+	for _, e := range c.tree.Items() {
+		if c.rows[e.row] != e.obj || !c.live.Contains(e.row) {
+			t.Fatalf("row %d of %s is wrong", e.row, e.obj.Key())
+		}
+		bytes += e.obj.held()
+		raw += int64(e.obj.size)
+	}
+	if len(c.rows)-len(c.free) != c.tree.Len() || int(c.live.GetCardinality()) != c.tree.Len() {
+		t.Fatalf("%d rows, %d free, %d live, %d in the tree", len(c.rows), len(c.free), c.live.GetCardinality(), c.tree.Len())
+	}
+	if bytes != c.bytes || raw != c.rawBytes {
+		t.Fatalf("accounted %d and %d bytes, are %d and %d", c.bytes, c.rawBytes, bytes, raw)
+	}
+	checkCreation(t, c)
+	for name, idx := range c.indexes {
+		groups := map[string]map[uint32]bool{}
+		for h, p := range idx.postings {
+			if p.len() == 0 {
+				t.Fatalf("index %s: empty posting of %s", name, h.Value())
+			}
+			g := groupKey(h.Value())
+			if groups[g] == nil {
+				groups[g] = map[uint32]bool{}
+			}
+			for _, row := range p.bitmap().ToArray() {
+				if c.rows[row] == nil || !c.rows[row].has(h) {
+					t.Fatalf("index %s: row %d has no %s", name, row, h.Value())
+				}
+				groups[g][row] = true
+			}
+		}
+		checkValues(t, idx)
+		if idx.groups == nil {
+			continue
+		}
+		if len(groups) != len(idx.groups) {
+			t.Fatalf("index %s: %d groups, want %d", name, len(idx.groups), len(groups))
+		}
+		for g, rows := range groups {
+			if idx.groups[g].len() != len(rows) {
+				t.Fatalf("index %s: group %q has %d rows, want %d", name, g, idx.groups[g].len(), len(rows))
+			}
+		}
+	}
+}
+
+// checkValues compares the order of an index's values with the values.
+func checkValues(t testing.TB, idx *index) {
+	t.Helper()
+	if got := idx.values.byText.Len(); got != len(idx.postings) {
+		t.Fatalf("index %s: %d values in order, want %d", idx.name, got, len(idx.postings))
+	}
+	var counts [scalar.Classes]int
+	for h := range idx.postings {
+		p := scalar.PointOf(h.Value().Value)
+		counts[p.Class()]++
+		if _, ok := idx.values.byText.Get(h); !ok {
+			t.Fatalf("index %s: %q is not among the values", idx.name, h.Value().Value)
+		}
+		if idx.values.byPoint == nil || p.Class() == scalar.Texts {
+			continue
+		}
+		if _, unsure := idx.values.unsure[h]; unsure != (p.Class() == scalar.Unsure) {
+			t.Fatalf("index %s: %q is unsure: %v", idx.name, h.Value().Value, unsure)
+		}
+		if _, ok := idx.values.byPoint.Get(placed{p, h}); ok != (p.Class() != scalar.Unsure) {
+			t.Fatalf("index %s: %q has a place: %v", idx.name, h.Value().Value, ok)
+		}
+	}
+	if v := idx.values; v.byPoint != nil {
+		if v.counts != counts || len(v.unsure) != counts[scalar.Unsure] || v.byPoint.Len() != counts[scalar.Amounts]+counts[scalar.Times] {
+			t.Fatalf("index %s: counts %v, %d unsure and %d in place, want %v", idx.name, v.counts, len(v.unsure), v.byPoint.Len(), counts)
+		}
+	}
+}
+
+// checkCreation compares the order by creation with the objects.
+func checkCreation(t testing.TB, c *contents) {
+	t.Helper()
+	for row, o := range c.rows {
+		if o == nil {
+			continue
+		}
+		b, ok := birthOf(uint32(row), o)
+		if _, placed := c.created.tree.Get(b); placed != ok || c.created.unsure.has(uint32(row)) == ok {
+			t.Fatalf("row %d, created %v: in order %v", row, o.Created(), placed)
+		}
+	}
+	if n := c.created.tree.Len() + c.created.unsure.len(); n != c.len() {
+		t.Fatalf("%d rows by creation, want %d", n, c.len())
+	}
+}

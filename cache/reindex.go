@@ -1,0 +1,114 @@
+package cache
+
+import (
+	"maps"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// SetIndexes replaces the configured indexes. Subscribers and readers are not
+// disturbed: objects of earlier events keep the terms they have, and a Matcher
+// asks their JSON instead.
+func (s *Store) SetIndexes(definitions map[string]string) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	before := s.extraction.Load()
+	if maps.Equal(before.definitions, definitions) {
+		return nil
+	}
+	e, err := before.withIndexes(definitions)
+	if err != nil {
+		return err
+	}
+	objs := s.objects()
+	unindexed, err := reindexAll(e, objs)
+	if err != nil {
+		return err
+	}
+	c := newContents(e.names)
+	for _, o := range objs {
+		c.load(o)
+	}
+	s.mu.Lock()
+	s.changingLocked()
+	s.contents = c
+	s.extraction.Store(e)
+	s.unextracted.Store(unindexed)
+	s.revision++
+	s.dirty.all()
+	s.mu.Unlock()
+	return nil
+}
+
+// objects lists what is held, in order. The caller holds writing.
+func (s *Store) objects() []*Object {
+	objs := make([]*Object, 0, s.contents.len())
+	s.contents.tree.Scan(func(e entry) bool {
+		objs = append(objs, e.obj)
+		return true
+	})
+	return objs
+}
+
+// reindexAll replaces each of objs by one with the terms of e.
+func reindexAll(e *extraction, objs []*Object) (unindexed uint64, err error) {
+	var count atomic.Uint64
+	err = parallel(len(objs), func(i int) error {
+		o, n, err := e.reindex(objs[i])
+		if err != nil {
+			return err
+		}
+		count.Add(uint64(n))
+		objs[i] = o
+		return nil
+	})
+	return count.Load(), err
+}
+
+// parallel calls f for 0 to n-1 on all processors and returns the first error.
+func parallel(n int, f func(i int) error) error {
+	const chunk = 64
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	errs := make([]error, min(runtime.GOMAXPROCS(0), n/chunk+1))
+	for w := range errs {
+		wg.Go(func() {
+			for {
+				end := int(next.Add(chunk))
+				for i := end - chunk; i < min(end, n); i++ {
+					if errs[w] = f(i); errs[w] != nil {
+						next.Store(math.MaxInt32)
+						return
+					}
+				}
+				if end >= n {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Indexes lists the indexes: built-in ones, then the configured ones by name.
+func (s *Store) Indexes() []IndexInfo {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	e := s.extraction.Load()
+	var infos []IndexInfo
+	for _, name := range builtinIndexes {
+		infos = append(infos, IndexInfo{Name: name, Values: len(s.contents.indexes[name].postings)})
+	}
+	for i, name := range e.names {
+		infos = append(infos, IndexInfo{Name: name, Path: e.paths[i].String(), Values: len(s.contents.indexes[name].postings)})
+	}
+	return infos
+}

@@ -1,0 +1,221 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rewritten is an object with other content under a version it had before.
+func rewritten(t testing.TB, s *Store, name string, version int, content string) *Object {
+	t.Helper()
+	raw := strings.Replace(string(simple("a", name, "uid-"+name, fmt.Sprint(version))), `"spec":{}`, `"spec":{"v":"`+content+`"}`, 1)
+	o, err := s.Decode([]byte(raw), "example.com/v1", "Thing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func contentOf(t testing.TB, s *Store, name string) string {
+	t.Helper()
+	o, ok := s.Get(Key{"a", name})
+	if !ok {
+		t.Fatalf("a/%s is not held", name)
+	}
+	plain, err := o.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(plain)
+}
+
+// TestReplaceContent: after an upgrade of the API server an object has other bytes
+// at the version it had. A list enters them; a watch does not tell of such.
+func TestReplaceContent(t *testing.T) {
+	for name, relist := range map[string]func(s *Store, objs ...*Object) ReplaceStats{
+		"Replace": func(s *Store, objs ...*Object) ReplaceStats { return s.Replace("", objs, "120") },
+		"Amend":   func(s *Store, objs ...*Object) ReplaceStats { return s.Amend("", nil, objs, "120") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, thingSpec)
+			s.Replace("", []*Object{decodeSimple(t, s, "a", "x", 5), decodeSimple(t, s, "a", "y", 6), decodeSimple(t, s, "a", "z", 7)}, "100")
+			s.TakeChanges()
+			sub := watch(t, s, "")
+			stats := relist(s, rewritten(t, s, "x", 5, "default"), decodeSimple(t, s, "a", "y", 6), decodeSimple(t, s, "a", "z", 110))
+			if want := (ReplaceStats{Modified: 2, Rewritten: 1}); stats != want {
+				t.Errorf("%+v, want %+v", stats, want)
+			}
+			if got, want := readAll(t, sub), "MODIFIED a/x@5, MODIFIED a/z@110"; got != want {
+				t.Errorf("delivered %q, want %q", got, want)
+			}
+			if got := contentOf(t, s, "x"); !strings.Contains(got, "default") {
+				t.Errorf("the old bytes are kept: %s", got)
+			}
+			b, _ := s.TakeChanges()
+			if len(b.Put) != 2 || b.Put[0].Name != "x" {
+				t.Errorf("%d records are saved, want those of x and z", len(b.Put))
+			}
+			s.Apply("", Modified, rewritten(t, s, "y", 6, "late"))
+			if got := contentOf(t, s, "y"); strings.Contains(got, "late") {
+				t.Errorf("an event without a new version was entered: %s", got)
+			}
+		})
+	}
+}
+
+// TestReplaceOtherDictionary: objects that are packed otherwise than held ones are
+// the same as long as their JSON is.
+func TestReplaceOtherDictionary(t *testing.T) {
+	s, other := filledStore(t, 400), filledStore(t, 350)
+	t.Cleanup(s.Close)
+	t.Cleanup(other.Close)
+	before := s.Revision()
+	objs := s.objectsOf("")
+	for i, o := range other.objectsOf("") {
+		at, _ := slices.BinarySearchFunc(objs, o, compareObjects)
+		switch again := *o; i % 3 {
+		case 0: // of another dictionary
+			again.generation = objs[at].generation
+			objs[at] = &again
+		case 1: // plain
+			plain, err := o.JSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			objs[at] = objs[at].repacked(plain, nil)
+		}
+	}
+	if stats := s.Replace("", objs, "400"); stats != (ReplaceStats{}) || s.Revision() != before {
+		t.Errorf("Replace() by the same objects = %+v, revision %d, was %d", stats, s.Revision(), before)
+	}
+	changed, err := other.Decode([]byte(strings.Replace(string(realPod(7, 8)), `"Burstable"`, `"Brustable"`, 1)), "v1", "Pod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, _ := slices.BinarySearchFunc(objs, changed, compareObjects)
+	objs[at] = changed
+	if stats := s.Replace("", objs, "400"); stats != (ReplaceStats{Modified: 1, Rewritten: 1}) {
+		t.Errorf("Replace() with other bytes of the same size = %+v, want one rewritten", stats)
+	}
+}
+
+// TestReplaceOrder: whoever is cut off in a list's events resumes from the version
+// it saw last. Deletions have none of their own, so they come before all that has a
+// later one.
+func TestReplaceOrder(t *testing.T) {
+	s := newStore(t, thingSpec)
+	s.Replace("", []*Object{
+		decodeSimple(t, s, "a", "again", 10), decodeSimple(t, s, "a", "bytes", 11), decodeSimple(t, s, "a", "gone", 12),
+		decodeSimple(t, s, "a", "last", 13), decodeSimple(t, s, "a", "more", 14),
+	}, "100")
+	sub := watch(t, s, "")
+	again, err := s.Decode(simple("a", "again", "another", "140"), "example.com/v1", "Thing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Replace("", []*Object{
+		again, rewritten(t, s, "bytes", 11, "default"), decodeSimple(t, s, "a", "more", 130), decodeSimple(t, s, "a", "new", 120), decodeSimple(t, s, "a", "last", 150),
+	}, "200")
+	events, _, err := sub.read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "MODIFIED a/bytes@11, DELETED a/gone@100, DELETED a/again@100, ADDED a/new@120, MODIFIED a/more@130, ADDED a/again@140, MODIFIED a/last@150"
+	if got := say(events); got != want {
+		t.Errorf("told\n%s, want\n%s", got, want)
+	}
+	gone := events[1].Object
+	plain, err := gone.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Replace(string(simple("a", "gone", "uid-gone", "100")), `"v":"100"`, `"v":"12"`, 1); !strings.HasSuffix(string(plain), want[1:]) {
+		t.Errorf("the JSON of a deleted object is %s, want %s", plain, want)
+	}
+	if gone.Size() != len(plain) || gone.UID() != "uid-gone" || events[1].Old.ResourceVersion() != "12" {
+		t.Errorf("Size() = %d of %d bytes, UID %s, Old at %s", gone.Size(), len(plain), gone.UID(), events[1].Old.ResourceVersion())
+	}
+}
+
+// TestGoBack: after the restore of a backup a list is older than what is held. What
+// was told may never have happened, so everybody who was told has to list.
+func TestGoBack(t *testing.T) {
+	s := newStore(t, thingSpec)
+	s.Replace("", []*Object{decodeSimple(t, s, "a", "x", 90), decodeSimple(t, s, "a", "y", 95)}, "100")
+	s.Apply("", Added, decodeSimple(t, s, "a", "z", 101))
+	behind, current, future := watch(t, s, "100"), watch(t, s, ""), watch(t, s, "120")
+	s.Replace("", []*Object{decodeSimple(t, s, "a", "x", 40)}, "50")
+	for name, sub := range map[string]*Subscription{"behind": behind, "current": current, "from the future": future} {
+		if events, err := sub.Poll(); !errors.Is(err, ErrExpired) {
+			t.Errorf("a subscriber that was %s is told %q, %v, want ErrExpired", name, say(events), err)
+		}
+	}
+	if s.Version() != "50" || s.Len() != 1 {
+		t.Errorf("%d objects at %s, want one at 50", s.Len(), s.Version())
+	}
+	refused := func(versions ...string) {
+		t.Helper()
+		for _, v := range versions {
+			if _, err := s.Watch(v); !errors.Is(err, ErrExpired) {
+				t.Errorf("Watch(%s) at %s = %v, want ErrExpired", v, s.Version(), err)
+			}
+		}
+	}
+	refused("45", "51", "100", "101")
+	if got, want := readAll(t, watch(t, s, "50")), ""; got != want {
+		t.Errorf("Watch(50) delivers %q, want nothing", got)
+	}
+	now := watch(t, s, "")
+	s.Apply("", Modified, decodeSimple(t, s, "a", "x", 60))
+	for _, sub := range []*Subscription{now, watch(t, s, "50"), watch(t, s, "55")} {
+		if got, want := readAll(t, sub), "MODIFIED a/x@60"; got != want {
+			t.Errorf("delivered %q, want %q", got, want)
+		}
+	}
+	refused("49", "61", "101")
+	beyond := watch(t, s, "102") // nobody was told that one
+	s.Bookmark("", "102")
+	s.Apply("", Modified, decodeSimple(t, s, "a", "x", 103))
+	if got, want := readAll(t, beyond), "MODIFIED a/x@103"; got != want {
+		t.Errorf("delivered %q, want %q", got, want)
+	}
+	watch(t, s, "104") // what was given up is passed
+	if _, err := s.PageAt(context.Background(), Query{}, 0, "45"); !errors.Is(err, ErrExpired) {
+		t.Errorf("PageAt(45) = %v, want ErrExpired", err)
+	}
+}
+
+// TestUnsynced: no objects yet are no answer.
+func TestUnsynced(t *testing.T) {
+	ctx := context.Background()
+	s := newStore(t, thingSpec)
+	order, err := ParseOrder("spec.node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := Query{Sort: order}
+	reads := map[string]func() error{
+		"Select":       func() error { _, err := s.Select(ctx, Query{}); return err },
+		"Page":         func() error { _, err := s.Page(ctx, Query{}, 5, ""); return err },
+		"Page, sorted": func() error { _, err := s.Page(ctx, q, 5, ""); return err },
+		"PageAt":       func() error { _, err := s.PageAt(ctx, Query{}, 5, "10"); return err },
+		"Watch":        func() error { _, err := s.Watch(""); return err },
+		"Watch from":   func() error { _, err := s.Watch("10"); return err },
+		"IndexValues":  func() error { _, _, err := s.IndexValues("node", "", 0); return err },
+	}
+	for name, read := range reads {
+		if err := read(); !errors.Is(err, ErrNotSynced) {
+			t.Errorf("%s of a Store that never synced = %v, want ErrNotSynced", name, err)
+		}
+	}
+	s.Replace("", nil, "10")
+	for name, read := range reads {
+		if err := read(); err != nil {
+			t.Errorf("%s of an empty Store = %v", name, err)
+		}
+	}
+}

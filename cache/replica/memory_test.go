@@ -1,0 +1,99 @@
+package replica
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// memory is Snapshots in memory, which can be made to fail.
+type memory struct {
+	mu      sync.Mutex
+	saved   map[cache.Resource]cache.Saved
+	records map[cache.Resource]map[cache.Key]cache.Record
+	fail    error
+	commits int
+	// dropping is called before a snapshot is dropped, if it is set.
+	dropping func(cache.Resource)
+}
+
+func newMemory() *memory {
+	return &memory{saved: map[cache.Resource]cache.Saved{}, records: map[cache.Resource]map[cache.Key]cache.Record{}}
+}
+
+func (m *memory) Saved() (out []cache.Saved, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.saved)), nil
+}
+
+func (m *memory) Load(r cache.Resource, yield func(cache.Record) error) (cache.Saved, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	saved, ok := m.saved[r]
+	if !ok {
+		return cache.Saved{}, cache.ErrNoSnapshot
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(m.records[r]), cache.Key.Compare) {
+		if err := yield(m.records[r][k]); err != nil {
+			return cache.Saved{}, err
+		}
+	}
+	return saved, nil
+}
+
+func (m *memory) Commit(batches []cache.Batch) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fail != nil {
+		return m.fail
+	}
+	m.commits++
+	for _, b := range batches {
+		r := b.Saved.Spec.Resource
+		dictionaries := maps.Clone(m.saved[r].Dictionaries)
+		if !b.Reset && m.records[r] == nil {
+			return cache.ErrNoSnapshot
+		}
+		if b.Reset {
+			m.records[r], dictionaries = map[cache.Key]cache.Record{}, nil
+		}
+		if dictionaries == nil {
+			dictionaries = map[uint32][]byte{}
+		}
+		maps.Copy(dictionaries, b.Saved.Dictionaries)
+		for _, id := range b.Retired {
+			delete(dictionaries, id)
+		}
+		for _, rec := range b.Put {
+			m.records[r][rec.Key] = rec
+		}
+		for _, k := range b.Delete {
+			delete(m.records[r], k)
+		}
+		saved := b.Saved
+		saved.Dictionaries, saved.Objects = dictionaries, len(m.records[r])
+		m.saved[r] = saved
+	}
+	return nil
+}
+
+func (m *memory) Drop(r cache.Resource) error {
+	if m.dropping != nil {
+		m.dropping(r)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.saved, r)
+	delete(m.records, r)
+	return nil
+}
+
+// failing makes commits fail with err, nil for none.
+func (m *memory) failing(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fail = err
+}

@@ -1,0 +1,142 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// TestRestored: etcd is restored from a backup, and whatever hides that, the copy is
+// soon what etcd has, and readers from before are told to begin anew.
+func TestRestored(t *testing.T) {
+	change := func(l *liar) {
+		l.put("p0", "lost")
+		l.delete("p1")
+		l.put("new", "lost")
+		l.put("p2", "lost")
+	}
+	passed := func(l *liar) {
+		l.pass(l.backup() + 1000)
+		l.put("p3", "later")
+		l.delete("p4")
+	}
+	verified := Options{VerifyInterval: 10 * time.Minute}
+	for name, c := range map[string]struct {
+		options   Options
+		change    func(l *liar) // that the restore takes back
+		after     func(l *liar) // what etcd gets before anybody asks it
+		members   func(l *liar) // what its servers do
+		anew      bool          // it is found out that the history is another
+		within    time.Duration
+		most      int  // stores that replace another; one if 0
+		unnoticed bool // for a while, or until verification, nothing shows the restore
+	}{
+		"behind a balancer": {change: change, members: func(l *liar) { l.restart() }, anew: true, within: 30 * time.Second},
+		"one server after the other": {change: change, members: func(l *liar) {
+			l.restart(l.members[0])
+			time.Sleep(30 * time.Second)
+			l.restart(l.members[1])
+		}, anew: true, within: 30 * time.Second, most: 5},
+		// As long as they run on, they serve the past as news, over and over.
+		"servers run on": {change: change, members: func(l *liar) {
+			time.Sleep(2 * time.Minute)
+			l.restart()
+		}, anew: true, within: 30 * time.Second, most: 5},
+		"servers away meanwhile": {change: change, members: func(l *liar) {
+			l.do(func() { l.refusing = true })
+			l.hangUp()
+			time.Sleep(3 * time.Minute)
+			passed(l)
+			l.restart()
+			l.do(func() { l.refusing = false })
+		}, within: 2 * time.Minute},
+		// Until the servers are restarted they tell of what comes after as if nothing had been.
+		"versions passed":                 {change: change, after: passed, members: func(l *liar) { l.restart() }, within: 2 * time.Minute, unnoticed: true},
+		"only deletions taken back":       {change: func(l *liar) { l.delete("p1") }, members: func(l *liar) { l.restart() }, anew: true, within: 30 * time.Second},
+		"only deletions, and passed":      {options: verified, change: func(l *liar) { l.delete("p1") }, after: passed, members: func(l *liar) { l.restart() }, within: 15 * time.Minute, unnoticed: true},
+		"versions passed, servers ran on": {options: verified, change: change, after: passed, within: 15 * time.Minute, unnoticed: true},
+		"same version, other content": {
+			options: verified, change: func(l *liar) { l.put("p0", "lost") }, after: func(l *liar) { l.put("p0", "kept") },
+			members: func(l *liar) { l.restart() }, within: 15 * time.Minute, unnoticed: true,
+		},
+		"same version, other objects": {
+			options: verified, change: change, after: func(l *liar) {
+				for n := range 4 {
+					l.put(fmt.Sprint("other", n), "kept")
+				}
+			},
+			members: func(l *liar) { l.restart() }, within: 2 * time.Minute, unnoticed: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				l, d, o := grown(t, 2, c.options)
+				backup, before := l.backup(), d.pods().View().Store
+				c.change(l)
+				d.equal(10 * time.Second)
+				time.Sleep(2 * time.Second)
+				if c.unnoticed {
+					o.stop() // what it would read was never true
+				}
+				l.restore(backup)
+				if c.after != nil {
+					c.after(l)
+				}
+				if c.members != nil {
+					c.members(l)
+				}
+				d.equal(c.within)
+				d.becomes(90*time.Second, cache.Live)
+				d.equal(0)
+				time.Sleep(2 * time.Second)
+				replaced, expired, _ := o.counts()
+				if c.anew && replaced == 0 {
+					t.Error("the copy was not replaced")
+				}
+				if replaced > max(1, c.most) || expired > max(1, c.most) {
+					t.Errorf("%d stores replaced and %d subscriptions ended by one restore", replaced, expired)
+				}
+				if replaced == 0 {
+					return
+				}
+				if _, err := before.Watch(""); !errors.Is(err, cache.ErrStopped) {
+					t.Errorf("the store of before answers a reader with %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestRestoredMeanwhile: etcd was restored while informerd was stopped.
+func TestRestoredMeanwhile(t *testing.T) {
+	for name, passed := range map[string]bool{"behind": false, "passed": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				db := newMemory()
+				l, d, o := grown(t, 2, Options{Snapshots: db})
+				backup := l.backup()
+				l.put("p0", "lost")
+				l.put("new", "lost")
+				l.delete("p1")
+				d.equal(10 * time.Second)
+				time.Sleep(5 * time.Second)
+				o.stop()
+				d.stop()
+				l.restore(backup)
+				if passed {
+					l.pass(backup + 1000)
+					l.put("p3", "later")
+				}
+				l.restart()
+				d = deceive(t, l, Options{Snapshots: db}, specOf("pods"), specOf("r1"))
+				d.observe("pods")
+				d.equal(2 * time.Minute)
+				d.becomes(90*time.Second, cache.Live)
+				d.equal(0)
+			})
+		})
+	}
+}

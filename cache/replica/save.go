@@ -1,0 +1,184 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// saver is the one writer of snapshots. Disk is never on the path of an event:
+// memory is authoritative, and what changed is collected from the stores once
+// an interval, however often it changed.
+type saver struct {
+	committing sync.Mutex // one commit or drop at a time; taken before mu
+
+	mu     sync.Mutex // guards status
+	status cache.SnapshotStatus
+}
+
+// saveLoop saves once an interval until ctx ends.
+func (f *Factory) saveLoop(ctx context.Context) {
+	if f.options.Snapshots == nil {
+		<-ctx.Done()
+		return
+	}
+	tick := time.NewTicker(f.options.SaveInterval)
+	defer tick.Stop()
+	var failing bool
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := f.save()
+		if err != nil && !failing {
+			f.log.Error("cannot save snapshots, serving on from memory and trying again", "err", err)
+		}
+		if err == nil && failing {
+			f.log.Info("snapshots are saved again")
+		}
+		failing = err != nil
+		if failing && !sleep(ctx, 10*f.options.SaveInterval) {
+			return
+		}
+	}
+}
+
+// taken is a batch with the store to give it back to if it cannot be committed.
+type taken struct {
+	informer *Informer
+	store    *cache.Store
+	batch    cache.Batch
+}
+
+// save commits what changed in all stores since the last save, in one
+// transaction.
+func (f *Factory) save() error {
+	if f.options.Snapshots == nil {
+		return nil
+	}
+	f.saver.committing.Lock()
+	defer f.saver.committing.Unlock()
+	var all []taken
+	var batches []cache.Batch
+	for _, i := range f.Informers() {
+		if t, ok := i.takeBatch(); ok {
+			all = append(all, t)
+			batches = append(batches, t.batch)
+		}
+	}
+	if len(batches) == 0 {
+		return nil
+	}
+	start := time.Now()
+	err := f.options.Snapshots.Commit(batches)
+	f.saver.note(start, err)
+	lost := errors.Is(err, cache.ErrNoSnapshot) || errors.Is(err, cache.ErrCorrupt) || errors.Is(err, cache.ErrReplaced)
+	for _, t := range all {
+		if err != nil {
+			t.store.GiveBack(t.batch)
+			continue
+		}
+		t.informer.mu.Lock()
+		t.informer.snapshot.committed = t.batch.Saved.SavedAt
+		t.informer.mu.Unlock()
+	}
+	if lost {
+		f.saveAllAnew()
+	}
+	if err != nil {
+		return fmt.Errorf("commit snapshots: %w", err)
+	}
+	return nil
+}
+
+// saveAllAnew makes the next batch of every store hold all of it: the file was
+// replaced, or lost what the changes would have been added to.
+func (f *Factory) saveAllAnew() {
+	for _, i := range f.Informers() {
+		if s := i.store(); s != nil {
+			s.SaveAnew()
+		}
+	}
+}
+
+func (s *saver) note(start time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.CommitSeconds += time.Since(start).Seconds()
+	if err != nil {
+		s.status.Failures++
+		s.status.Err = err.Error()
+		return
+	}
+	s.status.Commits++
+	s.status.Err = ""
+	s.status.LastCommit = time.Now()
+}
+
+// takeBatch collects what is to be saved of one informer. A resource of an
+// aggregated API server is not saved, since it cannot be resumed; neither is
+// one whose snapshot was not yet found to be of this cluster.
+func (i *Informer) takeBatch() (taken, bool) {
+	select {
+	case <-i.cluster.identified:
+	default:
+		return taken{}, false
+	}
+	i.mu.Lock()
+	f, uid := i.current, i.origin
+	// What was not yet found to be of this cluster, and what is known not to be, is
+	// not saved.
+	skip := f == nil || i.restored.ClusterUID != "" || i.lost || uid == ""
+	i.mu.Unlock()
+	if skip || f.spec.Aggregated || !f.synced() {
+		return taken{}, false
+	}
+	// Before the changes: of an older server, and proven earlier, at worst.
+	served, view := f.servedBy(), i.View()
+	batch, ok := f.store.TakeChanges()
+	if !ok {
+		return taken{}, false
+	}
+	// The store may have got other indexes since. Terms are saved under the
+	// definitions they were taken with.
+	spec := f.spec
+	spec.Indexes = batch.Saved.Spec.Indexes
+	batch.Saved.Spec = spec
+	batch.Saved.ClusterUID, batch.Saved.ServerVersion = uid, served
+	batch.Saved.SavedAt, batch.Saved.ProvenAt = time.Now().UTC(), view.Proof.UTC()
+	return taken{i, f.store, batch}, true
+}
+
+// forget drops the snapshot of a resource.
+func (f *Factory) forget(r cache.Resource) error {
+	if f.options.Snapshots == nil {
+		return nil
+	}
+	f.saver.committing.Lock()
+	defer f.saver.committing.Unlock()
+	if err := f.options.Snapshots.Drop(r); err != nil && !errors.Is(err, cache.ErrNoSnapshot) {
+		return err
+	}
+	return nil
+}
+
+// SnapshotStatus is what is known of the snapshots now.
+func (f *Factory) SnapshotStatus() cache.SnapshotStatus {
+	f.saver.mu.Lock()
+	defer f.saver.mu.Unlock()
+	s := f.saver.status
+	s.Enabled = f.options.Snapshots != nil
+	if !s.Enabled {
+		s.Reason = f.options.SnapshotsDisabled
+	}
+	if sized, ok := f.options.Snapshots.(interface{ Size() int64 }); ok {
+		s.Bytes = sized.Size()
+	}
+	return s
+}

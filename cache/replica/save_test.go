@@ -1,0 +1,138 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// TestCommitFails: what could not be saved is saved later.
+func TestCommitFails(t *testing.T) {
+	api, db := newFakeAPI(t), newMemory()
+	db.fail = errors.New("disk full")
+	rng := rand.New(rand.NewPCG(11, 12))
+	churn(api, rng, 50)
+	r := startRig(t, api, Options{Snapshots: db, SaveInterval: time.Millisecond})
+	r.becomes(t, cache.Live)
+	eventually(t, "a failed commit", func() bool { return r.SnapshotStatus().Failures > 0 })
+	churn(api, rng, 50)
+	r.equal(t)
+	db.mu.Lock()
+	db.fail = nil
+	db.mu.Unlock()
+	eventually(t, "a commit", func() bool { return r.SnapshotStatus().Commits > 0 && r.SnapshotStatus().Err == "" })
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	api.set(func(f *fakeAPI) { f.requests = nil })
+	again := startRig(t, api, Options{Snapshots: db})
+	again.becomes(t, cache.Live)
+	again.equal(t)
+	if n := api.count("list") + api.count("watchlist"); n != 0 {
+		t.Errorf("%d lists, want none", n)
+	}
+}
+
+// TestSnapshotLost: when the file was replaced under a running informerd, all is
+// saved anew.
+func TestSnapshotLost(t *testing.T) {
+	api, db := newFakeAPI(t), newMemory()
+	rng := rand.New(rand.NewPCG(17, 18))
+	churn(api, rng, 50)
+	r := startRig(t, api, Options{Snapshots: db, SaveInterval: time.Millisecond})
+	r.becomes(t, cache.Live)
+	eventually(t, "a commit", func() bool { return r.SnapshotStatus().Commits > 0 })
+	if err := db.Drop(fakeSpec.Resource); err != nil {
+		t.Fatal(err)
+	}
+	churn(api, rng, 50)
+	r.equal(t)
+	eventually(t, "everything to be saved", func() bool {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		return len(db.records[fakeSpec.Resource]) == len(api.truth())
+	})
+}
+
+// TestSnapshotReplaced: when the file was replaced by an empty one, what does not
+// change is saved anew, too.
+func TestSnapshotReplaced(t *testing.T) {
+	api, db := newFakeAPI(t), newMemory()
+	churn(api, rand.New(rand.NewPCG(17, 18)), 50)
+	r := startRig(t, api, Options{Snapshots: db, SaveInterval: time.Hour})
+	r.becomes(t, cache.Live)
+	if err := r.save(); err != nil {
+		t.Fatal(err)
+	}
+	db.saved, db.records = newMemory().saved, newMemory().records
+	db.fail = fmt.Errorf("commit: %w", cache.ErrReplaced)
+	api.put(cache.Key{Namespace: "team-a", Name: "one"}, "v1")
+	r.equal(t)
+	if err := r.save(); !errors.Is(err, cache.ErrReplaced) {
+		t.Fatalf("save() = %v, want ErrReplaced", err)
+	}
+	db.fail = nil
+	if err := r.save(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(db.records[fakeSpec.Resource]), len(api.truth()); got != want {
+		t.Errorf("%d records are saved, want %d", got, want)
+	}
+}
+
+// TestSavedUnderItsIndexes: terms are saved under the definitions they were taken
+// with, although the informer has not adopted them yet.
+func TestSavedUnderItsIndexes(t *testing.T) {
+	api := newFakeAPI(t)
+	api.put(cache.Key{Namespace: "team-a", Name: "a"}, "v1")
+	r := startRig(t, api, Options{Snapshots: newMemory(), SaveInterval: time.Hour})
+	r.becomes(t, cache.Live)
+	indexes := map[string]string{"value": "spec.value"}
+	if err := r.pods().store().SetIndexes(indexes); err != nil {
+		t.Fatal(err)
+	}
+	taken, ok := r.pods().takeBatch()
+	if got := taken.batch.Saved.Spec; !ok || !maps.Equal(got.Indexes, indexes) || got.Kind != "Pod" {
+		t.Errorf("saved under %+v (%v), want the indexes %v", got, ok, indexes)
+	}
+}
+
+// TestNothingSavedOfDropped: a save that waits while a snapshot is dropped finds
+// nothing of its resource to add to it.
+func TestNothingSavedOfDropped(t *testing.T) {
+	for name, drop := range map[string]func(*rig) error{
+		"gone":          func(r *rig) error { return r.Apply("c", nil) },
+		"other history": func(r *rig) error { r.pods().begin(&succession{"it is a test", true}, r.pods().feedNow()); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			api, db := newFakeAPI(t), newMemory()
+			api.put(cache.Key{Namespace: "team-a", Name: "saved"}, "v1")
+			r := startRig(t, api, Options{Snapshots: db, SaveInterval: time.Hour})
+			r.becomes(t, cache.Live)
+			if err := r.save(); err != nil {
+				t.Fatal(err)
+			}
+			api.put(cache.Key{Namespace: "team-a", Name: "changed since"}, "v1")
+			r.equal(t)
+			dropped := 0
+			pods := r.pods()
+			db.dropping = func(cache.Resource) {
+				dropped++
+				if left, ok := pods.takeBatch(); ok {
+					t.Errorf("something to save, %d records", len(left.batch.Put))
+				}
+			}
+			if err := drop(r); err != nil {
+				t.Fatal(err)
+			}
+			if dropped != 1 {
+				t.Errorf("dropped %d times", dropped)
+			}
+		})
+	}
+}

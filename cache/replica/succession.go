@@ -1,0 +1,338 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+// succession is why the copy that is read from is to have a successor. Until that is
+// complete, the copy answers on, as old as its age says.
+type succession struct {
+	reason string
+	// history: the server is proven to have another history. Versions mean nothing
+	// from one to the other, so another Store takes the place of the first, and
+	// whoever watches has to list.
+	history bool
+}
+
+// tend keeps the present copy equal until ctx ends (nil) or it needs a successor.
+func (i *Informer) tend(ctx context.Context) *succession {
+	if why := i.outdated(); why != nil {
+		return why
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f, ended := i.feedNow(), make(chan error, 1)
+	go func() { ended <- f.run(ctx) }()
+	for {
+		select {
+		case err := <-ended:
+			if errors.Is(err, errOtherHistory) {
+				return &succession{err.Error(), true}
+			}
+			return nil
+		case <-i.respecified:
+			if why := i.outdated(); why != nil {
+				cancel()
+				<-ended
+				return why
+			}
+		}
+	}
+}
+
+// outdated says why the present copy is not the one that is wanted; nil if it is.
+func (i *Informer) outdated() *succession {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case sameCopy(i.current.spec, i.spec):
+		return nil
+	case sameRule(i.current.spec, i.spec):
+		return &succession{reason: "the resource was defined anew, being listed"}
+	default:
+		return &succession{reason: "its rule has changed, being listed"}
+	}
+}
+
+// succeed fills a successor of the present copy and has it take over. It returns
+// nil when that is done, or why another one is needed.
+func (i *Informer) succeed(ctx context.Context, why *succession) *succession {
+	spec := i.Spec()
+	if i.takeAway(spec); !why.history && sameCopy(i.feedNow().spec, spec) {
+		return nil
+	}
+	store, err := cache.NewStore(spec, cache.StoreOptions{})
+	if err != nil {
+		i.log.Error("cannot use the rule", "err", err) // adopt has checked it
+		sleep(ctx, i.factory.options.retry.last)
+		return why
+	}
+	next := i.newFeed(spec, store)
+	if current := i.feedNow(); next.history != current.history && !why.history {
+		// It ended since, and what is listed now is of the one after.
+		why = &succession{context.Cause(current.history).Error(), true}
+	}
+	i.begin(why, next)
+	defer i.settle()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- next.run(ctx) }()
+	for {
+		select {
+		case err := <-ended:
+			i.abandon(next)
+			if errors.Is(err, errOtherHistory) {
+				return &succession{err.Error(), true}
+			}
+			return why
+		case <-i.respecified:
+			if !sameCopy(next.spec, i.Spec()) {
+				cancel()
+				<-ended
+				i.abandon(next)
+				if why.history {
+					return why
+				}
+				return i.outdated() // none, if what was wanted is back
+			}
+		case <-i.filled:
+			if !next.synced() {
+				continue
+			}
+			cancel()
+			<-ended
+			return i.takeOver(why, next)
+		}
+	}
+}
+
+// begin makes it known that next is being filled.
+func (i *Informer) begin(why *succession, next *feed) {
+	i.mu.Lock()
+	i.lost = i.lost || why.history // nothing of it is saved any more
+	i.mu.Unlock()
+	if why.history {
+		i.dropSnapshot(why.reason)
+	}
+	i.mu.Lock()
+	select {
+	case <-i.filled: // of one before
+	default:
+	}
+	i.next, i.succession = next, why.reason
+	i.origin = i.cluster.status().UID
+	i.turnLocked()
+	i.mu.Unlock()
+	i.settle()
+}
+
+// abandon closes a successor that will not take over.
+func (i *Informer) abandon(next *feed) {
+	i.mu.Lock()
+	i.next, i.succession = nil, ""
+	i.mu.Unlock()
+	next.store.Close()
+}
+
+// takeOver puts next in the place of the present feed. In one history the Store
+// stays, and gets what is different; in another one it is replaced. If only next
+// proves that the history is another, takeOver says so, and nothing has changed.
+func (i *Informer) takeOver(why *succession, next *feed) *succession {
+	current := i.feedNow()
+	after := &feed{
+		informer: i, spec: next.spec, store: current.store, history: next.history,
+		resuming: &handedOver{next.standings(), true}, served: next.servedBy(),
+	}
+	if next.resuming != nil {
+		after.resuming, after.served = next.resuming, next.served
+	}
+	i.indexing.Lock()
+	replaced := why.history || current.store.Version() == ""
+	if !replaced {
+		_, err := current.store.TakeOver(next.store)
+		if errors.Is(err, cache.ErrWentBack) && !next.spec.Aggregated {
+			i.indexing.Unlock()
+			i.abandon(next)
+			return i.wentBack(next, err)
+		}
+		if err != nil {
+			i.log.Warn("the new copy cannot follow the old one, watches begin anew", "err", err)
+			replaced = true
+		}
+	}
+	if replaced {
+		next.store.Abandon(current.store)
+		after.store = next.store
+	}
+	i.mu.Lock()
+	after.inheritLocked()
+	i.current, i.next, i.succession = after, nil, ""
+	i.lost = i.lost && !why.history
+	indexes := i.spec.Indexes
+	i.mu.Unlock()
+	if err := after.store.SetIndexes(indexes); err != nil {
+		i.log.Error("cannot build the indexes of the new copy", "err", err)
+	}
+	i.indexing.Unlock()
+	i.settle()
+	i.mu.Lock()
+	i.turnLocked()
+	i.mu.Unlock()
+	if replaced {
+		// Whoever is told that a store stopped finds another in the View.
+		current.store.Close()
+	}
+	level := slog.LevelInfo
+	if why.history {
+		level = slog.LevelDebug // the cluster has said it of all of them
+	}
+	i.log.Log(context.Background(), level, "copy replaced", "reason", why.reason, "watchesAnew", replaced)
+	return nil
+}
+
+// wentBack is about a successor whose lists prove that the history is not that of the
+// present copy any more. As with a list of the present copy that does, see goesBack,
+// it is the copies of the whole cluster that are of the history before.
+func (i *Informer) wentBack(next *feed, err error) *succession {
+	err = fmt.Errorf("%w: %w", errRewritten, err)
+	if !next.ownHistory() {
+		i.cluster.rewritten(next.history, err)
+	}
+	return &succession{err.Error(), true}
+}
+
+// ownHistory is that of its sources, which are of one resource.
+func (f *feed) ownHistory() bool {
+	sources, _ := f.running()
+	return slices.ContainsFunc(sources, (*source).ownHistory)
+}
+
+// inheritLocked gives a feed that has not begun the standings of the one before it,
+// so that there is a View of it at once.
+func (f *feed) inheritLocked() {
+	for namespace, before := range f.resuming.standings {
+		s := f.newSource(namespace)
+		s.standing, s.served = before, f.served
+		f.sources = append(f.sources, s)
+	}
+}
+
+func (f *feed) servedBy() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.servedLocked()
+}
+
+// reduced makes of what is held the copy that spec asks for, or, if spec asks for
+// more as well, the most that both it and the present rule let be seen: what is to be
+// seen by nobody does not wait for the API server. nil if there is nothing to take
+// away.
+func (i *Informer) reduced(spec cache.Spec) *feed {
+	current := i.feedNow()
+	less := common(current.spec, spec)
+	if takesAway(current.spec, spec) {
+		less = spec
+	}
+	if sameCopy(less, current.spec) || current.store.Version() == "" {
+		return nil
+	}
+	return i.made(current, less)
+}
+
+// made is a copy of what is held under a rule that takes away from it.
+func (i *Informer) made(current *feed, spec cache.Spec) *feed {
+	store, err := cache.NewStore(spec, cache.StoreOptions{})
+	if err != nil {
+		return nil
+	}
+	versions := current.store.Versions()
+	var names []string
+	for name := range versions {
+		names = append(names, name)
+	}
+	store.SetSources(names)
+	for _, name := range names {
+		objs, err := reducedObjects(store, current.store.Holdings(name), spec)
+		if err != nil {
+			i.log.Warn("cannot apply the rule to what is held, listing", "err", err)
+			store.Close()
+			return nil
+		}
+		store.Replace(name, objs, versions[name])
+	}
+	return &feed{
+		informer: i, spec: spec, store: store, history: current.history,
+		resuming: &handedOver{current.standings(), false}, served: current.servedBy(),
+	}
+}
+
+func reducedObjects(store *cache.Store, held cache.Holdings, spec cache.Spec) ([]*cache.Object, error) {
+	objs := make([]*cache.Object, 0, held.Len())
+	var raw []byte
+	for _, o := range held.All() {
+		var err error
+		if raw, err = o.AppendJSON(raw[:0]); err != nil {
+			return nil, fmt.Errorf("read %s: %w", o.Key(), err)
+		}
+		next, err := store.Decode(raw, spec.GVR.GroupVersion().String(), spec.Kind)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", o.Key(), err)
+		}
+		objs = append(objs, next)
+	}
+	return objs, nil
+}
+
+// dropsLastApplied reports whether spec says itself that the annotation of kubectl apply
+// is to be dropped. Wherever something is redacted it is dropped, too.
+func dropsLastApplied(spec cache.Spec) bool {
+	return slices.ContainsFunc(spec.Drop, func(text string) bool {
+		path, err := rawjson.ParsePath(text)
+		if err != nil {
+			return false
+		}
+		_, within := rawjson.LastApplied.Below(path)
+		return within
+	})
+}
+
+// takesAway reports whether spec asks for the objects of a copy made under before,
+// with less of each. Indexed values are taken before paths are cut, so that an index
+// over a path that was cut asks for more than is held.
+func takesAway(before, spec cache.Spec) bool {
+	alike := spec
+	alike.Drop, alike.Redact = before.Drop, before.Redact
+	if !sameCopy(before, alike) {
+		return false
+	}
+	for _, path := range before.Drop {
+		if !slices.Contains(spec.Drop, path) {
+			return false
+		}
+	}
+	if len(before.Redact) > 0 && len(spec.Redact) == 0 && !dropsLastApplied(spec) {
+		return false // it was dropped with what was redacted
+	}
+	for _, path := range before.Redact {
+		if !slices.Contains(spec.Redact, path) && !slices.Contains(spec.Drop, path) {
+			return false
+		}
+	}
+	for _, indexed := range spec.Indexes {
+		for _, path := range slices.Concat(before.Drop, before.Redact) {
+			if strings.HasPrefix(indexed, path) {
+				return false
+			}
+		}
+	}
+	return true
+}

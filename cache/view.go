@@ -1,0 +1,77 @@
+package cache
+
+import "time"
+
+// How an informerd tells another one, and everybody else, how old its answers are.
+const (
+	// StateHeader and AgeHeader are of every answer about objects: the State, and
+	// the Age in seconds.
+	StateHeader = "Informerd-State"
+	AgeHeader   = "Informerd-Age"
+	// AgeAnnotation is of the bookmarks of Kubernetes watches: the Age in seconds, or
+	// AgeUnknown.
+	AgeAnnotation = "informerd.io/age"
+	AgeUnknown    = "unknown"
+	// ReadsHeader is of a request: with ConsistentReads its answer is what the API
+	// server held when it was asked.
+	ReadsHeader     = "Informerd-Reads"
+	ConsistentReads = "consistent"
+)
+
+// View is what one resource is, and what its copy is worth, at one moment: the
+// state, the age and the Store of an answer always come from the same View, and
+// are never read apart. It is immutable; Informers publish a new one when
+// something changes.
+//
+// The Store goes on after the moment of the View. A state may therefore
+// understate what the answer is worth, and never overstates it.
+type View struct {
+	// Spec is the rule and the definition that the objects of Store are under. A
+	// newer one may be on its way: its copy takes over when it is complete.
+	Spec  Spec
+	State State
+	// Reason says why the resource is not live; of a live one, why a successor of its
+	// copy is being filled, and mostly nothing.
+	Reason string
+	// Since is when State was entered.
+	Since time.Time
+	// Proof is when the API server last proved the copy current: by a bookmark, or
+	// a list of the latest version. Of several sources it is the one that waits
+	// longest for its proof. Zero: not known.
+	Proof time.Time
+	// Lease is how long a proof makes the copy Live; 0: for as long as the View lasts.
+	Lease time.Duration
+	// Missing are the namespaces, of those to be watched one by one, that cannot
+	// be answered for although the resource as a whole can: the API server
+	// refuses them, or there is no data of them yet.
+	Missing []MissingNamespace
+	// Store is nil unless State is readable: a copy that never was complete
+	// cannot be asked.
+	Store *Store
+}
+
+// Aged is the View as it is now: who waited long since it was taken, for a version that
+// was asked for, may have outlived the lease of its proof.
+func (v *View) Aged() *View {
+	age, known := v.Age()
+	if v.State != Live || v.Lease == 0 || !known || age <= v.Lease {
+		return v
+	}
+	aged := *v
+	aged.State, aged.Reason = Stale, "the API server has proven nothing for "+age.Round(time.Second).String()
+	return &aged
+}
+
+// Age is the time since the copy was last proven current. It is never less than
+// the age of the oldest part, and not known of a copy without a proof. Nor is it
+// of one whose proof is still to come: a clock has been set since, by nobody knows
+// how much.
+func (v *View) Age() (age time.Duration, known bool) {
+	if v.Proof.IsZero() {
+		return 0, false
+	}
+	if age = time.Since(v.Proof); age < 0 {
+		return 0, false
+	}
+	return age, true
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/replica"
+	"github.com/informerd/informerd/cmd/informerd/config"
+	"github.com/informerd/informerd/cmd/informerd/plan"
+	"github.com/informerd/informerd/discovery"
+)
+
+// caches is what a keeper needs of replica.Factory.
+type caches interface {
+	Apply(cluster string, specs []cache.Spec) error
+	ApplySaved(cluster string, specs []cache.Spec) error
+	Connect(cluster string, config replica.ClusterConfig) error
+	Unreachable(cluster string, err error)
+	Clusters() []cache.ClusterStatus
+}
+
+// accessPoll is how often a kubeconfig that does not work is looked at again.
+const accessPoll = time.Second
+
+// keeper keeps the informers of one cluster equal to what the rules select of
+// what the cluster serves. Rules and discovered sets may change at any time; one
+// goroutine of Run turns them into specs.
+type keeper struct {
+	cluster config.Cluster
+	caches  caches
+	log     *slog.Logger
+	load    func(config.Cluster) (*access, error)
+	// connected is told how the cluster is reached; nil tells nobody.
+	connected func(cluster string, config *rest.Config) error
+	poll      time.Duration
+	changed   chan struct{} // holds one; wakes the planner
+
+	mu    sync.Mutex // guards all below
+	rules []config.Rule
+	// set is news from discovery, nil once planned with.
+	set   *discovery.Set
+	disco *discovery.Discoverer           // nil until connected
+	pins  map[schema.GroupResource]string // what disco was told
+
+	// Of the planner alone.
+	known   []discovery.Resource // resources as of the last plan
+	learned bool                 // known comes from discovery, not from the snapshot
+
+	discovered chan struct{} // closed when a discovered set was applied
+}
+
+func newKeeper(cluster config.Cluster, rules []config.Rule, c caches, log *slog.Logger) *keeper {
+	return &keeper{
+		cluster: cluster, caches: c, rules: rules, pins: plan.LiteralPins(rules),
+		log:        log.With("cluster", cluster.Name),
+		load:       loadAccess,
+		poll:       accessPoll,
+		changed:    make(chan struct{}, 1),
+		discovered: make(chan struct{}),
+	}
+}
+
+// warm starts the informers of the resources a snapshot holds, so that they are
+// served before the cluster is reached. It must not be called after Run.
+func (r *keeper) warm(saved []cache.Saved) error {
+	r.known = plan.Saved(r.cluster.Name, saved)
+	return r.apply(r.rules)
+}
+
+// apply makes the informers what rules select of what is known. Nothing known is
+// no empty set before discovery: everything would be gone.
+func (r *keeper) apply(rules []config.Rule) error {
+	specs := plan.Specs(plan.Choose(rules, r.cluster.Name, r.known))
+	switch {
+	case r.learned:
+		return r.caches.Apply(r.cluster.Name, specs)
+	case len(specs) > 0:
+		return r.caches.ApplySaved(r.cluster.Name, specs)
+	}
+	return nil
+}
+
+// setRules replaces the rules. It does not wait for what follows.
+func (r *keeper) setRules(rules []config.Rule) {
+	r.mu.Lock()
+	r.rules = rules
+	r.mu.Unlock()
+	r.wake()
+}
+
+// setDiscovered is discovery's OnChange.
+func (r *keeper) setDiscovered(set discovery.Set) {
+	r.mu.Lock()
+	r.set = &set
+	r.mu.Unlock()
+	r.wake()
+}
+
+func (r *keeper) wake() {
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
+}
+
+// isDiscovered tells whether the informers follow what the cluster serves.
+func (r *keeper) isDiscovered() bool {
+	select {
+	case <-r.discovered:
+		return true
+	default:
+		return false
+	}
+}
+
+// Run keeps the informers so until ctx ends.
+func (r *keeper) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return r.planLoop(ctx) })
+	g.Go(func() error { return r.connectLoop(ctx) })
+	return g.Wait()
+}
+
+func (r *keeper) planLoop(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.changed:
+			r.plan()
+		}
+	}
+}
+
+// plan applies the rules to what is known now.
+func (r *keeper) plan() {
+	r.mu.Lock()
+	rules, set := r.rules, r.set
+	r.set = nil
+	r.mu.Unlock()
+	if set != nil {
+		r.known = plan.Merge(r.known, *set)
+		r.learned = true
+	}
+	repinned := r.pin(rules)
+	if repinned && r.learned && !r.isDiscovered() {
+		// The set with the pinned versions follows soon: do not sync others first.
+		return
+	}
+	if err := r.apply(rules); err != nil {
+		r.log.Error("some resources are not as the configuration says", "err", err)
+	}
+	if r.learned && !r.isDiscovered() {
+		close(r.discovered)
+	}
+}
+
+// pin tells discovery which versions to report. It reports whether a set with
+// other versions than the last is to be expected.
+func (r *keeper) pin(rules []config.Rule) bool {
+	pins := plan.LiteralPins(rules)
+	maps.Copy(pins, plan.Pins(rules, r.known))
+	r.mu.Lock()
+	disco, same := r.disco, maps.Equal(pins, r.pins)
+	r.pins = pins
+	r.mu.Unlock()
+	if disco == nil || same {
+		return false
+	}
+	disco.SetPins(pins)
+	return slices.ContainsFunc(r.known, func(k discovery.Resource) bool {
+		v, pinned := pins[k.GroupResource()]
+		return pinned && v != k.GVR.Version
+	})
+}
+
+// connect tells everybody who asks the cluster how it is reached.
+func (r *keeper) connect(a *access) error {
+	if r.connected != nil {
+		if err := r.connected(r.cluster.Name, a.REST); err != nil {
+			return err
+		}
+	}
+	return r.caches.Connect(r.cluster.Name, a.ClusterConfig)
+}
+
+// connectLoop connects to the cluster, and again whenever it does not answer and
+// its kubeconfig has changed.
+func (r *keeper) connectLoop(ctx context.Context) error {
+	var last string // what was wrong
+	for {
+		access, err := r.load(r.cluster)
+		if err == nil {
+			err = r.connect(access)
+		}
+		if err == nil {
+			last = ""
+			if err = r.follow(ctx, access); err == nil {
+				return nil
+			}
+		}
+		if err != errAccessChanged && ctx.Err() == nil {
+			r.caches.Unreachable(r.cluster.Name, err)
+			if err.Error() != last {
+				r.log.Warn("cannot connect to the cluster, trying on", "err", err)
+				last = err.Error()
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(r.poll):
+		}
+	}
+}
