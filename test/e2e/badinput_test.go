@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"net/url"
+	"slices"
 	"sync"
 	"testing"
 
@@ -20,7 +22,7 @@ func TestKubeBadInput(t *testing.T) {
 	var side sync.WaitGroup // some of them wait some seconds for a version
 	defer side.Wait()
 	const pods, table = "/api/v1/pods", "application/json;as=Table;v=v1;g=meta.k8s.io"
-	for _, test := range []struct{ method, uri, accept string }{
+	for _, test := range slices.Concat([]struct{ method, uri, accept string }{
 		{"GET", pods + "?labelSelector=a%3D%3D%3D", ""},
 		{"GET", pods + "?labelSelector=a+in+b", ""},
 		{"GET", pods + "?fieldSelector=foo", ""},
@@ -133,7 +135,30 @@ func TestKubeBadInput(t *testing.T) {
 		{"BREW", "/api/v1/namespaces/shop/pods/redis-0", ""},
 		{"TRACE", pods, ""},
 		{"OPTIONS", pods, ""},
-	} {
+		{"GET", pods + "?timeout=invalid", ""},
+		{"GET", pods + "?timeout=5", ""},
+		{"GET", pods + "?timeout=-5s", ""},
+		{"GET", pods + "?timeout=0s", ""},
+		{"GET", pods + "?timeout=30s", ""},
+		{"GET", pods + "?timeout=&limit=1", ""},
+		{"GET", pods + "?timeout=10s&timeout=x", ""},
+		{"GET", pods + "?timeout=x&limit=x", ""},
+		{"GET", pods + "?timeout=x&watch=1&timeoutSeconds=1", ""},
+		{"GET", "/api/v1/watch/pods?timeout=x&timeoutSeconds=1", ""},
+		{"GET", "/api/v1/namespaces/shop/pods/redis-0?timeout=x", ""},
+		{"GET", "/api/v1/namespaces/shop/pods/redis-0?timeoutSeconds=x", ""},
+		{"GET", "/api/v1/namespaces/shop/pods/redis-0?watch=1&timeout=x", ""},
+		{"GET", "/api/v1/nonsense?timeout=x", ""},
+		{"GET", "/apis/nonsense.example.com/v1/things?timeout=x", ""},
+		{"GET", "/api?timeout=x", ""},
+		{"GET", "/apis?timeout=x", ""},
+		{"GET", "/apis/apps/v1?timeout=x", ""},
+		{"GET", "/version?timeout=x", ""},
+		{"GET", "/openapi/v3?timeout=x", ""},
+		{"GET", pods + "?limit=2&continue=e30&resourceVersion=00", ""},
+		{"GET", "/api/v1/events?fieldSelector=regarding.name%3Da", ""},
+		{"GET", "/api/v1/events?fieldSelector=reportingController%3Da", ""},
+	}, oddVersions(pods)) {
 		side.Go(func() {
 			what := fmt.Sprintf("%s %s (Accept: %s)", test.method, test.uri, test.accept)
 			got, err := statusIn(i.Do(test.method, test.uri, "Accept", test.accept))
@@ -151,6 +176,27 @@ func TestKubeBadInput(t *testing.T) {
 			}
 		})
 	}
+}
+
+// oddVersions are reads at resourceVersions that are spelled in ways nobody does.
+func oddVersions(all string) (inputs []struct{ method, uri, accept string }) {
+	for _, version := range []string{"0", "00", "007", "-1", "-0", "+5", "1e3", " 5", "5 ", "1_0", "18446744073709551615", "18446744073709551616"} {
+		version = "resourceVersion=" + url.QueryEscape(version)
+		for _, uri := range []string{
+			"/api/v1/namespaces/shop/pods/redis-0?",
+			all + "?",
+			all + "?resourceVersionMatch=NotOlderThan&",
+			all + "?watch=1&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&",
+			all + "?watch=1&timeoutSeconds=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&",
+			all + "?watch=1&timeoutSeconds=1&",
+		} {
+			inputs = append(inputs, struct{ method, uri, accept string }{"GET", uri + version, ""})
+		}
+	}
+	for _, more := range []string{"limit=1&resourceVersion=00", "resourceVersionMatch=Exact&resourceVersion=00", "resourceVersionMatch=Exact&resourceVersion=%2B5"} {
+		inputs = append(inputs, struct{ method, uri, accept string }{"GET", all + "?" + more, ""})
+	}
+	return inputs
 }
 
 // statusIn is the Status of an answer. The API server does not send one for all

@@ -16,9 +16,10 @@ import (
 	"github.com/informerd/informerd/test/e2e/harness"
 )
 
-// Two clusters are shared, each started by the first test that needs it. What
+// Three clusters are shared, each started by the first test that needs it. What
 // tests leave in them other tests must not mind. A test that stops components
-// has the small one to itself: no test here is parallel.
+// has its cluster to itself: parallel are only a few that wait for long, and no two of
+// them use the same one.
 //
 // INFORMERD_E2E_DEMO and INFORMERD_E2E_SMALL name the directories of devclusters
 // that run already, which saves their start while working on a test.
@@ -28,6 +29,7 @@ var (
 	running    []*harness.Cluster // stopped at the end
 	demoOnce   = sync.OnceValues(func() (*harness.Cluster, error) { return start("demo", harness.Demo) })
 	smallOnce  = sync.OnceValues(func() (*harness.Cluster, error) { return start("small", harness.Small) })
+	doubleOnce = sync.OnceValues(func() (*harness.Cluster, error) { return start("double", harness.Redundant) })
 	attachable = map[string]string{"demo": "INFORMERD_E2E_DEMO", "small": "INFORMERD_E2E_SMALL"}
 )
 
@@ -83,6 +85,17 @@ func demoCluster(tb testing.TB) *harness.Cluster {
 func smallCluster(tb testing.TB) *harness.Cluster {
 	tb.Helper()
 	c, err := smallOnce()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// doubleCluster is etcd and two API servers behind a balancer, with a proxy that
+// lies if it is told to. Tests leave it whole.
+func doubleCluster(tb testing.TB) *harness.Cluster {
+	tb.Helper()
+	c, err := doubleOnce()
 	if err != nil {
 		tb.Fatal(err)
 	}

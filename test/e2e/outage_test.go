@@ -268,7 +268,7 @@ func liveBut(i *harness.Informerd, forbidden string) error {
 // checkLists fails the test if informerds running as admin made the API server
 // send all objects of any resource more than most times each since mark. What
 // was refused or failed does not count.
-func checkLists(t *testing.T, c *harness.Cluster, mark int64, informerds, most int) {
+func checkLists(t *testing.T, c *harness.Cluster, mark harness.Mark, informerds, most int) {
 	t.Helper()
 	for resource, lists := range harness.Lists(c.Audit(t, mark, harness.Agent)) {
 		served := slices.DeleteFunc(lists, func(r harness.Request) bool { return r.User != "admin" || r.Code != http.StatusOK })

@@ -84,7 +84,7 @@ func TestCheapRelist(t *testing.T) {
 
 // checkCompared fails the test if configmaps were listed since mark other than as
 // metadata, or if more than most of them were got.
-func checkCompared(t *testing.T, c *harness.Cluster, mark int64, objects, most int) {
+func checkCompared(t *testing.T, c *harness.Cluster, mark harness.Mark, objects, most int) {
 	t.Helper()
 	requests := slices.DeleteFunc(c.Audit(t, mark, harness.Agent), func(r harness.Request) bool { return r.Resource != "configmaps" })
 	if lists := harness.Lists(requests)["configmaps"]; len(lists) > 0 {

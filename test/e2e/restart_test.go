@@ -98,7 +98,7 @@ func waitSaved(t *testing.T, i *harness.Informerd) {
 
 // checkNoLists fails the test if informerd made the API server send all objects
 // of any resource since mark.
-func checkNoLists(t *testing.T, c *harness.Cluster, mark int64) {
+func checkNoLists(t *testing.T, c *harness.Cluster, mark harness.Mark) {
 	t.Helper()
 	if len(c.Audit(t, mark, harness.Agent)) == 0 {
 		t.Errorf("the audit log has no request of informerd")

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -50,12 +51,21 @@ type Cluster struct {
 // clusterInfo is the part of DIR/devcluster.json that is used here.
 type clusterInfo struct {
 	Server      string            `json:"server"`
+	Balancer    string            `json:"balancer"`
+	Proxy       string            `json:"proxy"`
 	Kubeconfigs map[string]string `json:"kubeconfigs"`
 	AuditLog    string            `json:"auditLog"`
-	Components  []struct {
-		Name  string `json:"name"`
-		State string `json:"state"`
-	} `json:"components"`
+	Components  []Component       `json:"components"`
+}
+
+// Component is one process of a cluster.
+type Component struct {
+	Name   string `json:"name"`
+	State  string `json:"state"` // ready, paused, stopped, starting or died
+	PID    int    `json:"pid"`
+	URL    string `json:"url"`
+	Log    string `json:"log"`
+	Deaths int    `json:"deaths"` // by itself
 }
 
 // devcluster finds the program.
@@ -97,7 +107,7 @@ func StartCluster(dir string, args ...string) (*Cluster, error) {
 		output := c.process.output()
 		return nil, errors.Join(fmt.Errorf("devcluster in %s did not start:\n%s", dir, tail(output, 40)), c.Stop())
 	}
-	if err := c.connect(); err != nil {
+	if err := c.connect("admin"); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil
@@ -111,14 +121,25 @@ func AttachCluster(dir string) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{Dir: dir, program: program}
-	return c, c.connect()
+	return c, c.connect("admin")
 }
 
-func (c *Cluster) connect() (err error) {
+// Through is the cluster with clients that connect with the kubeconfig of another
+// user, such as apiserver-2, which goes past the balancer. It ends with c.
+func (c *Cluster) Through(tb testing.TB, user string) *Cluster {
+	tb.Helper()
+	other := &Cluster{Dir: c.Dir, program: c.program}
+	if err := other.connect(user); err != nil {
+		tb.Fatal(err)
+	}
+	return other
+}
+
+func (c *Cluster) connect(user string) (err error) {
 	if err := c.readInfo(); err != nil {
 		return err
 	}
-	if c.Config, err = clientcmd.BuildConfigFromFlags("", c.info.Kubeconfigs["admin"]); err != nil {
+	if c.Config, err = clientcmd.BuildConfigFromFlags("", c.info.Kubeconfigs[user]); err != nil {
 		return err
 	}
 	c.Config.UserAgent, c.Config.QPS = "e2e", -1
@@ -145,10 +166,11 @@ func (c *Cluster) readInfo() error {
 	return json.Unmarshal(data, &c.info)
 }
 
-// Kubeconfig is the file of a user: admin, namespaced, nobody or nosecrets.
+// Kubeconfig is the file of a user: admin, namespaced, nobody or nosecrets; or of
+// the admin's ways past the balancer: apiserver-1, apiserver-2.
 func (c *Cluster) Kubeconfig(user string) string { return c.info.Kubeconfigs[user] }
 
-// Server is the URL of the API server.
+// Server is the URL of the API server, or of the balancer before several.
 func (c *Cluster) Server() string { return c.info.Server }
 
 // Stop stops all of it.
@@ -162,12 +184,7 @@ func (c *Cluster) Stop() error {
 // Ctl acts on single components: stop, start, restart, kill, pause, resume.
 func (c *Cluster) Ctl(tb testing.TB, action string, components ...string) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	args := append([]string{"ctl", "--dir", c.Dir, action}, components...)
-	if out, err := exec.CommandContext(ctx, c.program, args...).CombinedOutput(); err != nil {
-		tb.Fatalf("devcluster ctl %s %s: %v\n%s", action, strings.Join(components, " "), err, out)
-	}
+	c.order(tb, nil, append([]string{action}, components...)...)
 }
 
 // Up starts those of the components that do not run.
@@ -193,6 +210,7 @@ type Request struct {
 	Namespace string
 	Name      string
 	Code      int
+	Received  time.Time
 }
 
 // IsList says whether a request made the server send every object: a LIST, or a
@@ -201,11 +219,14 @@ func (r Request) IsList() bool {
 	return r.Verb == "list" && !r.IsMetadataPage() || r.Verb == "watch" && strings.Contains(r.URI, "sendInitialEvents=true")
 }
 
-// IsMetadataPage says whether a request listed a page of metadata to compare a
-// copy with. The audit log does not say what a client accepts; no other list of
-// informerd has this limit.
+// metadataPage has the limits of lists of metadata: pages to compare a copy with, and
+// one object for the version of a consistent read.
+var metadataPage = regexp.MustCompile(`[?&]limit=1(000)?(&|$)`)
+
+// IsMetadataPage says whether a request listed metadata. The audit log does not say
+// what a client accepts; no other list of informerd has these limits.
 func (r Request) IsMetadataPage() bool {
-	return r.Verb == "list" && strings.Contains(r.URI, "limit=1000")
+	return r.Verb == "list" && metadataPage.MatchString(r.URI)
 }
 
 func (r Request) String() string {
@@ -215,26 +236,33 @@ func (r Request) String() string {
 // Agent is how the user agent of informerd begins.
 const Agent = "informerd/"
 
-// AuditMark is the present end of the audit log.
-func (c *Cluster) AuditMark(tb testing.TB) int64 {
+// Mark is a moment in the audit log. A request counts by when the API server got
+// it, since its line may be written much later on a busy machine.
+type Mark struct {
+	offset int64 // no line before it is of a later request
+	at     time.Time
+}
+
+// AuditMark is the present moment.
+func (c *Cluster) AuditMark(tb testing.TB) Mark {
 	tb.Helper()
 	info, err := os.Stat(c.audit)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return info.Size()
+	return Mark{info.Size(), time.Now()}
 }
 
-// Audit are the requests since mark by clients whose user agent begins with
+// Audit are the requests got since mark by clients whose user agent begins with
 // agent.
-func (c *Cluster) Audit(tb testing.TB, mark int64, agent string) []Request {
+func (c *Cluster) Audit(tb testing.TB, mark Mark, agent string) []Request {
 	tb.Helper()
 	f, err := os.Open(c.audit)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := f.Seek(mark, io.SeekStart); err != nil {
+	if _, err := f.Seek(mark.offset, io.SeekStart); err != nil {
 		tb.Fatal(err)
 	}
 	var all []Request
@@ -251,7 +279,7 @@ func (c *Cluster) Audit(tb testing.TB, mark int64, agent string) []Request {
 		if err != nil {
 			tb.Fatalf("%s: %v", c.audit, err)
 		}
-		if strings.HasPrefix(r.UserAgent, agent) {
+		if strings.HasPrefix(r.UserAgent, agent) && !r.Received.Before(mark.at) {
 			all = append(all, r)
 		}
 	}
@@ -287,6 +315,7 @@ func parseAudit(line string) (Request, error) {
 		ResponseStatus struct {
 			Code int `json:"code"`
 		} `json:"responseStatus"`
+		Received time.Time `json:"requestReceivedTimestamp"`
 	}
 	if err := json.Unmarshal([]byte(line), &entry); err != nil {
 		return Request{}, fmt.Errorf("read audit line %q: %w", line, err)
@@ -298,7 +327,7 @@ func parseAudit(line string) (Request, error) {
 	return Request{
 		Verb: entry.Verb, URI: entry.RequestURI, UserAgent: entry.UserAgent, User: entry.User.Username,
 		Resource: resource, Namespace: entry.ObjectRef.Namespace, Name: entry.ObjectRef.Name,
-		Code: entry.ResponseStatus.Code,
+		Code: entry.ResponseStatus.Code, Received: entry.Received,
 	}, nil
 }
 

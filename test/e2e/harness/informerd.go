@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/cert"
 )
 
@@ -34,6 +35,8 @@ type Options struct {
 	// Rules is the resources: section of its config.yaml; empty: the built-in
 	// rules.
 	Rules string
+	// Verify is how often copies are verified; zero: the default, an hour.
+	Verify time.Duration
 	// Kubernetes is the kubernetes: section of its config.yaml, in one line;
 	// empty: the defaults.
 	Kubernetes string
@@ -158,6 +161,9 @@ func (i *Informerd) WriteRules(rules string) {
 		i.opts.Address, i.opts.Kubeconfig, i.opts.Snapshot, level)
 	if i.opts.TLS {
 		config += fmt.Sprintf("tls: {certFile: %q, keyFile: %q}\n", i.CAFile(), i.keyFile())
+	}
+	if i.opts.Verify > 0 {
+		config += fmt.Sprintf("verify: {interval: %v}\n", i.opts.Verify)
 	}
 	if i.opts.Kubernetes != "" {
 		config += "kubernetes: {" + i.opts.Kubernetes + "}\n"
@@ -388,6 +394,7 @@ type Resource struct {
 	Since           time.Time `json:"since"`
 	Objects         int       `json:"objects"`
 	ResourceVersion string    `json:"resourceVersion"`
+	Age             *float64  `json:"age"` // in seconds; nil if it is not known
 	Indexes         []string  `json:"indexes"`
 	Counts          struct {
 		Events    uint64 `json:"events"`
@@ -403,6 +410,11 @@ type Resource struct {
 		Drops      uint64 `json:"drops"`
 		DropReason string `json:"dropReason"`
 	} `json:"snapshot"`
+}
+
+// GVR is how Kubernetes' clients name it.
+func (r Resource) GVR() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
 }
 
 // Resources are what /v1/resources says, by name.

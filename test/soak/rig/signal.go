@@ -1,0 +1,5 @@
+package rig
+
+import "syscall"
+
+const continued = syscall.SIGCONT
