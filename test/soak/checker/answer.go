@@ -161,6 +161,9 @@ func (c *Checker) ageLocked(reader, resource string, f Freshness, at position) {
 	if f.State == "" {
 		return
 	}
+	if c.log.Blurred(f.Sent.Add(-f.Age)) {
+		return // what proved it was told by servers of no history
+	}
 	current := f.Sent.Add(-f.Age - c.opts.Slack)
 	for _, e := range c.log.Epochs() {
 		if e.Number > at.epoch.Number && e.Began().Before(current) && history.Common(e, at.epoch) < at.version {

@@ -303,6 +303,21 @@ func TestWatch(t *testing.T) {
 			w.Event("DELETED", "n/b", gone(11))
 			w.Bookmark(15)
 		}},
+		"a deletion that a list found, and a process that is not as far yet": {opts: Options{Relisted: relisted}, do: func(w *Watch) {
+			w.Event("DELETED", "n/b", gone(11))
+			w.End()
+			w.Begin(11, false)
+			w.Bookmark(11)
+			w.Event("MODIFIED", "n/a", a12)
+			w.Bookmark(13)
+			w.Event("DELETED", "n/b", gone(14))
+			w.Event("ADDED", "n/b", b16)
+			w.Bookmark(17)
+		}},
+		"the same process, and a bookmark from before": {opts: Options{Relisted: relisted}, do: func(w *Watch) {
+			w.Event("DELETED", "n/b", gone(11))
+			w.Bookmark(11)
+		}, rules: []string{"missed"}},
 		"twice": {do: func(w *Watch) {
 			w.Event("MODIFIED", "n/a", a12)
 			w.Event("MODIFIED", "n/a", a12)
@@ -437,6 +452,19 @@ func TestRestore(t *testing.T) {
 				Freshness: Freshness{State: "live", Sent: time.Now().Add(10 * time.Second), Received: time.Now()},
 			})
 		}, rules: []string{"age"}},
+		"proven in a history that is over": {do: func(w *world, watch *Watch) {
+			w.checker.Answer(Answer{
+				Reader: "r", Resource: cms, Version: 14, Objects: objects{"n/a": a12},
+				Freshness: Freshness{State: "stale", Age: 5 * time.Second, Sent: time.Now().Add(10 * time.Second), Received: time.Now().Add(10 * time.Second)},
+			})
+		}, rules: []string{"age"}},
+		"the same, by servers that served none": {do: func(w *world, watch *Watch) {
+			w.log.Blur()(time.Now().Add(8 * time.Second))
+			w.checker.Answer(Answer{
+				Reader: "r", Resource: cms, Version: 14, Objects: objects{"n/a": a12},
+				Freshness: Freshness{State: "stale", Age: 5 * time.Second, Sent: time.Now().Add(10 * time.Second), Received: time.Now().Add(10 * time.Second)},
+			})
+		}},
 		"stale in a history that is over": {do: func(w *world, watch *Watch) {
 			w.checker.Answer(Answer{
 				Reader: "r", Resource: cms, Version: 14, Objects: objects{"n/a": a12},

@@ -20,6 +20,8 @@ type Watch struct {
 	// Guarded by the Checker.
 	queue   []record
 	held    map[string]history.Object // the copy, as far as it was judged
+	gone    map[string]string         // UIDs by key, of what was told as deleted in this session
+	early   map[string]string         // the same of sessions before: see earlyLocked
 	told    map[string]history.Object // the same, right or wrong
 	at      int64                     // all before has been seen
 	epochs  []*history.Epoch          // the histories that it may be in
@@ -60,7 +62,7 @@ type record struct {
 func (c *Checker) Watch(reader, resource string, s Selection) *Watch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w := &Watch{checker: c, reader: reader, resource: resource, selection: s, held: map[string]history.Object{}, told: map[string]history.Object{}}
+	w := &Watch{checker: c, reader: reader, resource: resource, selection: s, held: map[string]history.Object{}, gone: map[string]string{}, early: map[string]string{}, told: map[string]history.Object{}}
 	c.watches = append(c.watches, w)
 	return w
 }
@@ -209,6 +211,8 @@ func (w *Watch) listLocked(r record) {
 	w.told = maps.Clone(r.objects)
 	w.held, w.live, w.broken, w.resumed, w.since = maps.Clone(r.objects), true, false, false, r.at
 	w.lost, w.unseen = false, time.Time{}
+	clear(w.gone)
+	clear(w.early)
 	w.epochs = c.epochsLocked(func(e *history.Epoch) bool {
 		return difference(r.objects, e.State(w.resource, r.version, w.selection.keeps)) == ""
 	}, r.version)
@@ -228,6 +232,8 @@ func (w *Watch) beginLocked(r record) {
 		w.broken, w.lost = true, true
 		return
 	}
+	maps.Copy(w.early, w.gone)
+	clear(w.gone)
 	w.live, w.resumed, w.since = true, r.mayAgain, w.last
 	w.at = max(w.at, r.version)
 }
@@ -308,10 +314,10 @@ func (w *Watch) applyLocked(r record) {
 	case r.eventOf == "ADDED" && there && w.selection.Tier == "" && !w.addedAgainLocked(r, held):
 		w.failLocked(r, "repeat", "%s at %d, but it is there at %d", w.what(r), r.version, held.Version)
 		return
-	case r.eventOf != "ADDED" && !there:
+	case r.eventOf != "ADDED" && !there && w.early[r.key] != r.object.UID:
 		w.failLocked(r, "missed", "%s at %d, but it was never added", w.what(r), r.version)
 		return
-	case r.eventOf == "MODIFIED" && held.UID != r.object.UID:
+	case r.eventOf == "MODIFIED" && there && held.UID != r.object.UID:
 		w.failLocked(r, "missed", "%s at %d is another object: the deletion did not come", w.what(r), r.version)
 		return
 	}
@@ -331,8 +337,10 @@ func (w *Watch) applyLocked(r record) {
 	}
 	if r.eventOf == "DELETED" {
 		delete(w.held, r.key)
+		w.gone[r.key] = r.object.UID
 	} else {
 		w.held[r.key] = r.object
+		delete(w.early, r.key)
 		w.resumed = w.resumed && r.version <= w.at
 	}
 	w.epochs, w.at = next, max(w.at, r.version)
@@ -405,6 +413,19 @@ func (w *Watch) otherHistoryLocked(r record) bool {
 	return false
 }
 
+// earlyLocked is the state of a history at a version, without what the reader knows
+// to be gone since: a deletion that a list found was told at the version before, and a
+// process that is started again may be at that version still.
+func (w *Watch) earlyLocked(e *history.Epoch, version int64) map[string]history.Object {
+	state := e.State(w.resource, version, w.selection.keeps)
+	for key, uid := range w.early {
+		if o, ok := state[key]; ok && o.UID == uid && e.Deleted(uid) > version {
+			delete(state, key)
+		}
+	}
+	return state
+}
+
 // skippedLocked reports what was left out before an event. After a list a copy
 // knows no states between, so a watch tells the last one only: whether that comes
 // is seen at the next bookmark.
@@ -446,7 +467,7 @@ func (w *Watch) bookmarkLocked(r record) {
 	possible := w.possibleLocked()
 	var next []*history.Epoch
 	for _, e := range possible {
-		if head, _ := e.Head(); head >= r.version && difference(w.held, e.State(w.resource, r.version, w.selection.keeps)) == "" {
+		if head, _ := e.Head(); head >= r.version && difference(w.held, w.earlyLocked(e, r.version)) == "" {
 			next = append(next, e)
 		}
 	}
