@@ -16,6 +16,10 @@ const (
 	// server held when it was asked.
 	ReadsHeader     = "Informerd-Reads"
 	ConsistentReads = "consistent"
+	// DiscoveryHeader is of documents of discovery that may lack resources, since the
+	// cluster has not told yet what it serves.
+	DiscoveryHeader     = "Informerd-Discovery"
+	DiscoveryIncomplete = "incomplete"
 )
 
 // View is what one resource is, and what its copy is worth, at one moment: the

@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -20,6 +21,12 @@ import (
 // maxBody is the largest answer that is read. Discovery of a large cluster has
 // a few hundred kilobytes.
 const maxBody = 256 << 20
+
+// IncompleteHeader is of answers of another informerd that has not heard yet what its
+// cluster serves. What they lack is not gone.
+const IncompleteHeader = "Informerd-Discovery"
+
+var errIncomplete = errors.New("the informerd that is asked does not know yet what its cluster serves")
 
 // client sends GET requests to one API server, without rate limit or retry:
 // its callers pace themselves.
@@ -85,6 +92,10 @@ func (c *client) get(ctx context.Context, path string, query url.Values, accept,
 		return nil, err
 	}
 	if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusNotModified && etag != "" {
+		if resp.Header.Get(IncompleteHeader) != "" {
+			resp.Body.Close()
+			return nil, errIncomplete
+		}
 		return resp, nil
 	}
 	defer resp.Body.Close()

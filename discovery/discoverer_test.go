@@ -310,6 +310,31 @@ func TestLegacy(t *testing.T) {
 	r.reports(t, "nodes.v1 pods.v1 as.v2.g@ bs.v1.g@ ms.v1.m@")
 }
 
+// TestIncomplete: what another informerd lacks while it has not heard what its cluster
+// serves is not gone, whatever form it answers in.
+func TestIncomplete(t *testing.T) {
+	for name, legacy := range map[string]bool{"aggregated": false, "not aggregated": true} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakeAPI(t, "v1: pods nodes", "g/v1: as")
+			for _, group := range []string{"", "g"} {
+				f.services.setService(group, "v1", false)
+			}
+			f.legacy = legacy
+			r := run(t, f, func(o *Options) { o.PollInterval = 20 * time.Millisecond })
+			r.reports(t, "nodes.v1 pods.v1 as.v1.g")
+			f.edit(func(f *fakeAPI) { f.unsure = true })
+			eventually(t, "failure", func() bool { return errors.Is(r.Err(), errIncomplete) }) // the same documents
+			f.says("v1: nodes")
+			r.looksMore(t, 3)
+			time.Sleep(confirmAfter)
+			r.looksMore(t, 3)
+			r.reports(t, "nodes.v1 pods.v1 as.v1.g")
+			f.edit(func(f *fakeAPI) { f.unsure = false })
+			r.reports(t, "nodes.v1 as.v1.g~") // whose APIService is there still
+		})
+	}
+}
+
 // A server that goes away and comes back loses nothing, even if at first it
 // does not know of its CRDs, and it is never sent a LIST.
 func TestServerRestarts(t *testing.T) {

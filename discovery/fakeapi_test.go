@@ -26,6 +26,7 @@ type fakeAPI struct {
 	version  string
 	legacy   bool
 	down     bool                   // cuts every connection
+	unsure   bool                   // it is an informerd that has not heard yet what there is
 	status   map[string]int         // by path: answer with this
 	body     map[string]string      // by path: answer with this
 	requests []string               // "GET /apis 304"
@@ -117,6 +118,9 @@ func (f *fakeAPI) unlocked(serve func() int) int {
 }
 
 func (f *fakeAPI) discover(w http.ResponseWriter, r *http.Request) int {
+	if f.unsure {
+		w.Header().Set(IncompleteHeader, "incomplete")
+	}
 	if f.legacy {
 		return f.discoverLegacy(w, r)
 	}

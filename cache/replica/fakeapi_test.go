@@ -417,11 +417,35 @@ func (f *fakeAPI) list(w http.ResponseWriter, r *http.Request, namespace string)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
+	if r.URL.Query().Get("resourceVersionMatch") == "Exact" {
+		f.listThenLocked(w, r, namespace)
+		return
+	}
 	if limit, _ := strconv.Atoi(r.URL.Query().Get("limit")); limit > 0 {
 		f.listPageLocked(w, r, namespace, limit)
 		return
 	}
 	f.writeListLocked(w, r, f.itemsLocked(namespace), f.version, "")
+}
+
+// listThenLocked answers with an object as it was at a version, if that is known yet.
+func (f *fakeAPI) listThenLocked(w http.ResponseWriter, r *http.Request, namespace string) {
+	at, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
+	if at < f.compacted {
+		status(w, http.StatusGone, "Expired")
+		return
+	}
+	_, name, _ := strings.Cut(r.URL.Query().Get("fieldSelector"), "metadata.name=")
+	items := []string{}
+	for _, e := range f.history {
+		if e.version <= at && e.object.key == (cache.Key{Namespace: namespace, Name: name}) {
+			items = items[:0]
+			if e.kind != cache.Deleted {
+				items = append(items, e.object.json())
+			}
+		}
+	}
+	f.writeListLocked(w, r, items, at, "")
 }
 
 func (f *fakeAPI) itemsLocked(namespace string) []string {

@@ -11,6 +11,7 @@ import (
 	"github.com/informerd/informerd/cache"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 )
 
 // verdict is what is found out about the history behind a resourceVersion: whether
@@ -144,7 +145,7 @@ func (s *source) judgeVersion(ctx context.Context, version string) judgement {
 // namespaces, and not in that of the resource.
 func (s *source) judgeNewest(ctx context.Context, version string, asked bool) judgement {
 	ctx, answer := withAnswer(ctx)
-	var gone []*cache.Object
+	var gone, changed []*cache.Object
 	for _, o := range s.store.Holdings(s.namespace).Newest(newestAsked) {
 		meta, err := s.objectMetadata(ctx, s.path(o.Namespace())+"/"+o.Name())
 		if !asked && answer.ofReplica() {
@@ -172,10 +173,11 @@ func (s *source) judgeNewest(ctx context.Context, version string, asked bool) ju
 				s.doubt(gone)
 				return judgement{} // what is older than it is no surer sign
 			}
+			changed = append(changed, o)
 		}
 	}
 	s.doubt(gone)
-	return judgement{}
+	return s.judgePast(ctx, changed, version)
 }
 
 // compareNewest compares an object of a copy that is complete up to version with
@@ -195,6 +197,47 @@ func compareNewest(o *cache.Object, meta *metav1.PartialObjectMetadata, version 
 		return false, judgement{missed, errors.New(differ)}
 	}
 	return false, judgement{goneBack, fmt.Errorf("%w: %s", errRewritten, differ)}
+}
+
+// judgePast compares objects that were changed after version with what the history of
+// the server had at version itself: as a busy resource has changed all of the newest
+// while nobody looked, their present says nothing of the past. A server that does
+// not remember the version cannot go on from it either, or would by luck.
+func (s *source) judgePast(ctx context.Context, changed []*cache.Object, version string) (j judgement) {
+	for _, o := range changed {
+		meta, err := s.metadataThen(ctx, o.Key(), version)
+		switch {
+		case isExpired(err):
+			return judgement{missed, fmt.Errorf("%s was changed since, and what it was at %s is not known any more", o.Key(), version)}
+		case apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
+			return judgement{} // it cannot be asked
+		case err != nil:
+			return judgement{unknown, fmt.Errorf("check an object of the past: %w", err)}
+		case meta == nil:
+			j = judgement{missed, fmt.Errorf("at %s, %s has resourceVersion %s here and is not there", version, o.Key(), o.ResourceVersion())}
+		default:
+			equal, found := compareNewest(o, meta, version)
+			if equal || found.verdict == goneBack {
+				return found
+			}
+			j = found
+		}
+	}
+	return j
+}
+
+// metadataThen is that of an object at a version of the past, exactly; nil if it was
+// not there. Of one name the API server reads one key, at that version, of its etcd.
+func (s *source) metadataThen(ctx context.Context, key cache.Key, version string) (*metav1.PartialObjectMetadata, error) {
+	list, err := s.cluster.metadata().Resource(s.spec.GVR).Namespace(key.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector:   fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),
+		ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact,
+		Limit: 1,
+	})
+	if err != nil || len(list.Items) == 0 {
+		return nil, err
+	}
+	return &list.Items[0], nil
 }
 
 // doubts are objects that are held and that the server did not have when its

@@ -29,6 +29,8 @@ type liar struct {
 	facts   []fact
 	past    [][]fact
 	version int
+	// compacted is the version before which etcd remembers nothing.
+	compacted int
 
 	members []*member
 	turn    int // of the balancer

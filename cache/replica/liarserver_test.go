@@ -243,7 +243,14 @@ func (c *call) viewLocked() (facts []fact, version int, ok bool) {
 	if c.at == "" {
 		return c.l.facts, c.l.version, true
 	}
-	if at, _ := strconv.Atoi(c.at); at > c.seen {
+	at, _ := strconv.Atoi(c.at)
+	if c.r.URL.Query().Get("resourceVersionMatch") == "Exact" {
+		if at < c.l.compacted {
+			status(c.w, http.StatusGone, "Expired")
+		}
+		return c.l.facts, at, at >= c.l.compacted
+	}
+	if at > c.seen {
 		c.w.Header().Set("Retry-After", "1")
 		c.w.WriteHeader(http.StatusGatewayTimeout)
 		fmt.Fprint(c.w, tooLarge)

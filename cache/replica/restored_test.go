@@ -110,9 +110,45 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// TestRestoredMeanwhile: etcd was restored while informerd was stopped.
+// TestRestoredMeanwhile: etcd was restored while informerd was stopped, and the copy has
+// an object that was taken back.
 func TestRestoredMeanwhile(t *testing.T) {
-	for name, passed := range map[string]bool{"behind": false, "passed": true} {
+	newest := func(l *liar, value string) {
+		for n := range newestAsked {
+			l.put(fmt.Sprint("p", 2+n), value)
+		}
+	}
+	for name, c := range map[string]struct {
+		lost  func(l *liar) // after the last object that is taken back
+		after func(l *liar, backup int)
+	}{
+		"behind": {after: func(*liar, int) {}},
+		"passed": {after: func(l *liar, backup int) {
+			l.pass(backup + 1000)
+			l.put("p3", "later")
+		}},
+		// What the newest objects are now says nothing of what they were.
+		"passed, and the newest changed": {
+			lost:  func(l *liar) { newest(l, "lost") },
+			after: func(l *liar, backup int) { l.pass(backup + 1000); newest(l, "later") },
+		},
+		"passed, and the newest changed before and after": {
+			lost: func(l *liar) { newest(l, "lost") },
+			after: func(l *liar, backup int) {
+				newest(l, "between")
+				l.pass(backup + 1000)
+				newest(l, "later")
+			},
+		},
+		"passed, the newest changed, the past forgotten": {
+			lost: func(l *liar) { newest(l, "lost") },
+			after: func(l *liar, backup int) {
+				l.pass(backup + 1000)
+				newest(l, "later")
+				l.do(func() { l.compacted = l.version })
+			},
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				db := newMemory()
@@ -121,16 +157,16 @@ func TestRestoredMeanwhile(t *testing.T) {
 				l.put("p0", "lost")
 				l.put("new", "lost")
 				l.delete("p1")
+				if c.lost != nil {
+					c.lost(l)
+				}
 				d.equal(10 * time.Second)
 				time.Sleep(5 * time.Second)
 				o.stop()
 				d.stop()
 				l.restore(backup)
-				if passed {
-					l.pass(backup + 1000)
-					l.put("p3", "later")
-				}
 				l.restart()
+				c.after(l, backup)
 				d = deceive(t, l, Options{Snapshots: db}, specOf("pods"), specOf("r1"))
 				d.observe("pods")
 				d.equal(2 * time.Minute)

@@ -10,6 +10,7 @@ import (
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/informerd/informerd/cache"
@@ -20,7 +21,8 @@ import (
 // document for all of them, and the older one for each group version. Both are
 // made of the specs, so they are there when the API server is not. What is not in
 // them while the API server has yet to say what it serves is not known: clients
-// keep an answer without it for hours.
+// keep an answer without it for hours. So an answer that may lack something says so:
+// another informerd takes nothing for gone because of it.
 func (a *API) discovery(w http.ResponseWriter, r *http.Request, req *request) error {
 	aggregated := len(req.parts) == 1
 	allowed := plain
@@ -31,17 +33,20 @@ func (a *API) discovery(w http.ResponseWriter, r *http.Request, req *request) er
 	if err != nil {
 		return err
 	}
-	undiscovered := a.undiscovered(req.cluster)
-	groups := groupsBelow(a.groups(r.Context(), req.cluster), req.parts[0])
-	if len(groups) == 0 && undiscovered != nil {
-		return undiscovered
+	all, incomplete := a.groups(r.Context(), req.cluster)
+	groups := groupsBelow(all, req.parts[0])
+	if len(groups) == 0 && incomplete != nil {
+		return incomplete
+	}
+	if incomplete != nil {
+		setIncomplete(w.Header(), incomplete)
 	}
 	if m.as == asDiscovery {
 		return writeAggregated(w, r, m, groups)
 	}
 	document, ok := legacyDocument(groups, req.parts)
-	if !ok && undiscovered != nil {
-		return undiscovered
+	if !ok && incomplete != nil {
+		return incomplete
 	}
 	if !ok {
 		return errUnknown(req)
@@ -53,6 +58,15 @@ func (a *API) discovery(w http.ResponseWriter, r *http.Request, req *request) er
 		}
 	}
 	return writeTagged(w, r, m, m.contentType(), document)
+}
+
+// setIncomplete says that resources may be missing in a document, to programs and in
+// the words that kubectl prints.
+func setIncomplete(h http.Header, why error) {
+	h.Set(cache.DiscoveryHeader, cache.DiscoveryIncomplete)
+	if text, err := utilnet.NewWarningHeader(299, "informerd", why.Error()); err == nil {
+		h.Add("Warning", text)
+	}
 }
 
 // groupsBelow are those that a path of discovery tells of: the core group is

@@ -63,6 +63,37 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
+// TestDiscoveryIncomplete: while the cluster has not told what it serves, or what
+// requests are passed on to does not answer, documents say that they may lack
+// something, in both forms, and when they are not sent again, too.
+func TestDiscoveryIncomplete(t *testing.T) {
+	w := newWorld(t)
+	says := func(want string) {
+		t.Helper()
+		for _, path := range []string{"/api", "/apis", "/api/v1", "/apis/messaging.example.com", "/apis/messaging.example.com/v1"} {
+			for _, accept := range []string{acceptAggregated, "application/json"} {
+				first := w.get(path, "Accept", accept)
+				again := w.get(path, "Accept", accept, "If-None-Match", first.Header().Get("ETag"))
+				if first.Code != 200 || again.Code != 304 {
+					t.Errorf("%s: %d, then %d", path, first.Code, again.Code)
+				}
+				for _, h := range []http.Header{first.Header(), again.Header()} {
+					if got := h.Get(cache.DiscoveryHeader); got != want || (want == "") != (h.Get("Warning") == "") {
+						t.Errorf("%s: %s %q, want %q; Warning: %q", path, cache.DiscoveryHeader, got, want, h.Get("Warning"))
+					}
+				}
+			}
+		}
+	}
+	says("")
+	w.clusters[0].Discovered = false
+	says("incomplete")
+	w.clusters[0].Discovered = true
+	w.modes.Passthrough = PassReads
+	w.upstream.set(func(*http.Request) *http.Response { return jsonResponse(503, `{}`) })
+	says("incomplete")
+}
+
 func TestDiscoveryTag(t *testing.T) {
 	w := newWorld(t)
 	tag := w.get("/apis", "Accept", acceptAggregated).Header().Get("ETag")

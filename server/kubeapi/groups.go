@@ -12,25 +12,26 @@ import (
 
 // groups are what can be asked for through this API: what is watched, or, where
 // requests are passed on, what the API server serves. While it does not answer
-// only what is watched can be asked for.
-func (a *API) groups(ctx context.Context, cluster string) []apidiscovery.APIGroupDiscovery {
+// only what is watched can be asked for: incomplete says why there may be more, nil if
+// there is not.
+func (a *API) groups(ctx context.Context, cluster string) (all []apidiscovery.APIGroupDiscovery, incomplete error) {
 	modes := a.Modes()
 	if !modes.passesReads() {
-		return a.served(cluster)
+		incomplete = a.undiscovered(cluster) // before looking
+		return a.served(cluster), incomplete
 	}
-	var all []apidiscovery.APIGroupDiscovery
 	for _, path := range []string{"/api", "/apis"} {
 		groups, err := a.upstreamGroups(ctx, cluster, path)
 		if err != nil {
 			a.log.Debug("cannot learn what the API server serves", "cluster", cluster, "err", err)
-			return a.served(cluster)
+			return a.served(cluster), err
 		}
 		all = append(all, groups...)
 	}
 	if modes.passesWrites() {
-		return all
+		return all, nil
 	}
-	return readable(all)
+	return readable(all), nil
 }
 
 func (a *API) upstreamGroups(ctx context.Context, cluster, path string) ([]apidiscovery.APIGroupDiscovery, error) {
