@@ -14,7 +14,16 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/replica"
+	"github.com/informerd/informerd/discovery"
 )
+
+// TestIncompleteHeader: the server says what discovery listens to; neither may import
+// the other.
+func TestIncompleteHeader(t *testing.T) {
+	if cache.DiscoveryHeader != discovery.IncompleteHeader {
+		t.Errorf("%s is sent, %s is read", cache.DiscoveryHeader, discovery.IncompleteHeader)
+	}
+}
 
 // jobs is a list of them.
 const jobs = `{"kind":"JobList","apiVersion":"batch/v1","metadata":{"resourceVersion":"7"},"items":[
