@@ -41,7 +41,6 @@ type attemptTransport struct{ http.RoundTripper }
 
 func (t attemptTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.RoundTripper.RoundTrip(r)
-	noteAnswer(r, resp)
 	a, ok := r.Context().Value(attemptKey{}).(*attempt)
 	if !ok {
 		return resp, err

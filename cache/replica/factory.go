@@ -75,8 +75,10 @@ type Factory struct {
 	names     map[string]names.Index // by cluster
 	// discovered are the clusters whose informers are all there are to be.
 	discovered map[string]bool
-	running    sync.WaitGroup // clusters; Add only under mu
-	stopped    bool
+	// ended is when the last informer of a resource that is gone ended.
+	ended   map[cache.Resource]time.Time
+	running sync.WaitGroup // clusters; Add only under mu
+	stopped bool
 }
 
 // NewFactory makes a factory with nothing to watch yet.
@@ -117,6 +119,7 @@ func NewFactory(options Options) *Factory {
 		informers:  map[cache.Resource]*Informer{},
 		names:      map[string]names.Index{},
 		discovered: map[string]bool{},
+		ended:      map[cache.Resource]time.Time{},
 	}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.expected = expectedIdentities(options)
@@ -318,6 +321,7 @@ func (f *Factory) exchange(c *cluster, gone, replaced []*Informer, specs map[cac
 		added = append(added, newInformer(f, c, spec))
 	}
 	halt(slices.Concat(gone, replaced))
+	f.noteEnded(slices.Concat(gone, replaced))
 	for _, i := range gone {
 		if s := i.store(); s != nil && !elsewhere(i, added) {
 			s.DeleteAll(s.Version())
@@ -330,6 +334,7 @@ func (f *Factory) exchange(c *cluster, gone, replaced []*Informer, specs map[cac
 	f.discard(gone, true)
 	f.discard(replaced, false)
 	for _, i := range added {
+		i.follows(f.endedAt(i.resource))
 		i.start(f.ctx)
 	}
 }
@@ -351,6 +356,21 @@ func halt(informers []*Informer) {
 	for _, i := range informers {
 		i.halt()
 	}
+}
+
+// noteEnded notes when informers ended, for those of the same resources later.
+func (f *Factory) noteEnded(informers []*Informer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, i := range informers {
+		f.ended[i.resource] = time.Now()
+	}
+}
+
+func (f *Factory) endedAt(r cache.Resource) time.Time {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.ended[r]
 }
 
 // put makes the change known, all of it at once.

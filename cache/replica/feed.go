@@ -25,6 +25,9 @@ type feed struct {
 	// history is the one of the cluster that the store is of. It ends when another is
 	// proven, whichever resource found it out.
 	history context.Context
+	// after is when a copy of the resource ended of which this one does not know whether
+	// it is further: its history, or its informer, did. Zero: there was none.
+	after time.Time
 	// resuming has the standings of the feed that this one follows.
 	resuming *handedOver
 
@@ -170,6 +173,7 @@ func (f *feed) newSource(namespace string) *source {
 		// know streaming ones, and some ignore the parameter in silence.
 		noStreaming:  f.spec.Aggregated,
 		history:      f.history,
+		after:        f.after,
 		compareLeast: o.compareLeast,
 	}
 }

@@ -29,6 +29,10 @@ const (
 	// missed: the history is the same, and the copy lacks a change of it. The
 	// resource is listed anew, for the difference.
 	missed
+	// forgotten: the server does not know any more what was at the version of the copy,
+	// and nothing else tells. A watch from there would be gone on with blindly, so
+	// readers begin anew, as after any 410; a list shows by itself what it follows.
+	forgotten
 	// goneBack: etcd itself is at a lower version than the copy, or has an object
 	// as it was before: it was restored from a backup.
 	goneBack
@@ -48,6 +52,10 @@ var errOtherHistory = errors.New("the server's history is not the one the copy w
 
 // errRewritten is an errOtherHistory of one cluster: it was restored from a backup.
 var errRewritten = fmt.Errorf("%w: it was rolled back", errOtherHistory)
+
+// errForgotten ends the copy of one resource like an errOtherHistory, which it may be.
+// It says nothing of others.
+var errForgotten = fmt.Errorf("%w, or is not known to be", errOtherHistory)
 
 // otherClusterError is an errOtherHistory: another cluster answers than was
 // identified.
@@ -202,13 +210,14 @@ func compareNewest(o *cache.Object, meta *metav1.PartialObjectMetadata, version 
 // judgePast compares objects that were changed after version with what the history of
 // the server had at version itself: as a busy resource has changed all of the newest
 // while nobody looked, their present says nothing of the past. A server that does
-// not remember the version cannot go on from it either, or would by luck.
+// not remember the version (etcd is compacted every five minutes) leaves that open, and
+// may still watch from it.
 func (s *source) judgePast(ctx context.Context, changed []*cache.Object, version string) (j judgement) {
 	for _, o := range changed {
 		meta, err := s.metadataThen(ctx, o.Key(), version)
 		switch {
 		case isExpired(err):
-			return judgement{missed, fmt.Errorf("%s was changed since, and what it was at %s is not known any more", o.Key(), version)}
+			return judgement{forgotten, fmt.Errorf("%w: %s was changed since, and what it was at %s is forgotten", errForgotten, o.Key(), version)}
 		case apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
 			return judgement{} // it cannot be asked
 		case err != nil:

@@ -109,6 +109,14 @@ func (i *Informer) newFeed(spec cache.Spec, store *cache.Store) *feed {
 	return &feed{informer: i, spec: spec, store: store, history: i.cluster.presentHistory()}
 }
 
+// follows says when the informer before this one of the same resource ended. It must
+// not be called after start.
+func (i *Informer) follows(ended time.Time) {
+	if i.current != nil {
+		i.current.after = ended
+	}
+}
+
 // unstarted is the View before start.
 func (i *Informer) unstarted() *cache.View {
 	if i.current == nil {

@@ -67,6 +67,9 @@ func (s *source) plainList(ctx context.Context, opts metav1.ListOptions) (*itemL
 		s.asked = time.Now()
 	}
 	ctx, answer := withAnswer(ctx)
+	if s.consistent = s.begins(); s.consistent {
+		ctx = consistently(ctx)
+	}
 	list, err := s.list(ctx, opts)
 	if err == nil {
 		s.asked = answer.proof(s.asked)

@@ -95,7 +95,7 @@ func (re *reopening) judged() (goOn, over bool) {
 		return false, true
 	}
 	switch j.verdict {
-	case goneBack, other:
+	case goneBack, other, forgotten:
 		s.end(j.err)
 		w.cancel()
 		return false, true

@@ -56,7 +56,7 @@ func (t tierTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets utilnet.CloseIdleConnectionsFor find the transport.
 func (t tierTransport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
-// noteAnswer is called by the transports.
+// noteAnswer keeps the headers for who asked for them.
 func noteAnswer(r *http.Request, resp *http.Response) {
 	if a, ok := r.Context().Value(answerKey{}).(*answer); ok && resp != nil {
 		a.mu.Lock()

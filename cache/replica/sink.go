@@ -104,6 +104,9 @@ var errBehind = errors.New("the server is behind the copy")
 // informerd may have been restarted with an older copy, so it is asked once more: if
 // it does not prove to have gone back, goesBack returns errBehind.
 func (s *source) goesBack(objs []*cache.Object, version string) error {
+	if s.copied && s.begins() && !s.consistent && !s.asked.After(s.after) {
+		return fmt.Errorf("%w: it was not proven current since", errBehind)
+	}
 	if s.asked.IsZero() || s.spec.Aggregated {
 		return nil
 	}
@@ -115,6 +118,11 @@ func (s *source) goesBack(objs []*cache.Object, version string) error {
 	}
 	return nil
 }
+
+// begins reports whether nothing is held yet, and something was told before by a copy of
+// the same resource. Another informerd, started again, may be behind that: it is asked
+// for a consistent read, or for a list proven since.
+func (s *source) begins() bool { return s.store.Version() == "" && !s.after.IsZero() }
 
 // objectsOf are the objects of a list, without those that could not be decoded.
 func objectsOf(items []any) []*cache.Object {

@@ -77,6 +77,8 @@ type source struct {
 	asked time.Time
 	// copied: another informerd answered the list under way.
 	copied bool
+	// consistent: it is a consistent read, also if another informerd answers.
+	consistent bool
 	// serving is the version of the API servers that a list is about to be made
 	// from, "" if different ones answer or they were not asked.
 	serving string
@@ -95,6 +97,7 @@ type source struct {
 	asking     atomic.Bool     // a question of background is under way
 	ctx        context.Context // of run
 	history    context.Context // of the feed
+	after      time.Time       // of the feed
 	background sync.WaitGroup  // questions asked beside the watch; run waits for them
 
 	end context.CancelCauseFunc // ends the source
@@ -169,7 +172,7 @@ func (s *source) run(ctx context.Context) error {
 	history := s.history
 	defer context.AfterFunc(history, func() { end(context.Cause(history)) })()
 	err := s.reflect(ctx)
-	if errors.Is(err, errOtherHistory) && !s.ownHistory() {
+	if errors.Is(err, errOtherHistory) && !errors.Is(err, errForgotten) && !s.ownHistory() {
 		s.cluster.rewritten(history, err)
 	}
 	return err
@@ -223,7 +226,7 @@ func (s *source) resumeJudged(ctx context.Context) error {
 			j = judgement{unknown, err}
 		}
 		switch j.verdict {
-		case goneBack, other:
+		case goneBack, other, forgotten:
 			return j.err
 		case missed:
 			s.resume, s.demand = "", relistDemand{reason: j.err.Error()}

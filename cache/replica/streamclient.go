@@ -38,7 +38,7 @@ func newStreamClient(rc *rest.Config) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client.Transport = attemptTransport{client.Transport}
+	client.Transport = tierTransport{attemptTransport{client.Transport}}
 	return client, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/rawjson"
@@ -79,6 +80,9 @@ func (i *Informer) succeed(ctx context.Context, why *succession) *succession {
 	if current := i.feedNow(); next.history != current.history && !why.history {
 		// It ended since, and what is listed now is of the one after.
 		why = &succession{context.Cause(current.history).Error(), true}
+	}
+	if why.history {
+		next.after = time.Now()
 	}
 	i.begin(why, next)
 	defer i.settle()
@@ -192,7 +196,7 @@ func (i *Informer) takeOver(why *succession, next *feed) *succession {
 		current.store.Close()
 	}
 	level := slog.LevelInfo
-	if why.history {
+	if why.history && i.cluster.presentHistory() != current.history {
 		level = slog.LevelDebug // the cluster has said it of all of them
 	}
 	i.log.Log(context.Background(), level, "copy replaced", "reason", why.reason, "watchesAnew", replaced)

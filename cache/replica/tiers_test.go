@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net"
@@ -357,6 +358,70 @@ func TestSecondTierFindsTheRestore(t *testing.T) {
 			t.Error("the copy of another history was not replaced")
 		}
 	})
+}
+
+// TestSecondTierTakesNothingOlder: while the history of the second turns out to be over,
+// or a resource goes and comes back, the first is started again with what it saved long
+// before. That is not what takes the place of a copy that was further.
+func TestSecondTierTakesNothingOlder(t *testing.T) {
+	for name, c := range map[string]struct {
+		restored bool
+		when     func(t *testing.T, f *Factory, specs []cache.Spec)
+	}{
+		"history": {true, func(t *testing.T, f *Factory, _ []cache.Spec) {
+			c, err := f.cluster("c")
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.rewritten(c.presentHistory(), errRewritten)
+		}},
+		"gone and back": {false, func(t *testing.T, f *Factory, specs []cache.Spec) {
+			for _, specs := range [][]cache.Spec{specs[1:], specs} {
+				if err := f.Apply("c", specs); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				l, db := newLiar(1), newMemory()
+				for _, name := range numbered("p", 12) {
+					l.put(name, "1")
+				}
+				tt := twoTiers(t, l, Options{Snapshots: db})
+				time.Sleep(5 * time.Second)
+				db.failing(errors.New("disk full"))
+				l.put("p0", "2")
+				backup := l.backup()
+				l.put("p1", "2")
+				tt.equal(10 * time.Second)
+				tt.kill()
+				l.do(func() { l.refusing = true })
+				l.hangUp()
+				if c.restored {
+					l.restore(backup)
+					l.restart()
+				}
+				tt.start()
+				time.Sleep(5 * time.Second)
+				c.when(t, tt.second, tt.specs)
+				for range 60 {
+					time.Sleep(time.Second)
+					i, err := tt.second.Informer(specOf("pods").Resource)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if v := i.View(); v.Store != nil && cache.Older(v.Store.Version(), fmt.Sprint(backup+1)) {
+						t.Fatalf("%s at %s, and was at %d", v.State, v.Store.Version(), backup+1)
+					}
+				}
+				l.do(func() { l.refusing = false })
+				tt.equal(time.Minute)
+				tt.live(30 * time.Second)
+			})
+		})
+	}
 }
 
 // equal waits until the pods of the second are those of etcd.
