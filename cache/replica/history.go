@@ -153,7 +153,7 @@ func (s *source) judgeVersion(ctx context.Context, version string) judgement {
 // namespaces, and not in that of the resource.
 func (s *source) judgeNewest(ctx context.Context, version string, asked bool) judgement {
 	ctx, answer := withAnswer(ctx)
-	var gone, changed []*cache.Object
+	var gone, unsure []*cache.Object // those unsure are gone, or were changed since
 	for _, o := range s.store.Holdings(s.namespace).Newest(newestAsked) {
 		meta, err := s.objectMetadata(ctx, s.path(o.Namespace())+"/"+o.Name())
 		if !asked && answer.ofReplica() {
@@ -165,7 +165,7 @@ func (s *source) judgeNewest(ctx context.Context, version string, asked bool) ju
 		}
 		switch {
 		case apierrors.IsNotFound(err) && !isUnserved(err):
-			gone = append(gone, o)
+			gone, unsure = append(gone, o), append(unsure, o)
 		case apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err):
 			// Whoever may list but not get cannot compare objects. The version was
 			// asked of etcd instead.
@@ -181,11 +181,11 @@ func (s *source) judgeNewest(ctx context.Context, version string, asked bool) ju
 				s.doubt(gone)
 				return judgement{} // what is older than it is no surer sign
 			}
-			changed = append(changed, o)
+			unsure = append(unsure, o)
 		}
 	}
 	s.doubt(gone)
-	return s.judgePast(ctx, changed, version)
+	return s.judgePast(ctx, unsure, version)
 }
 
 // compareNewest compares an object of a copy that is complete up to version with
@@ -207,25 +207,29 @@ func compareNewest(o *cache.Object, meta *metav1.PartialObjectMetadata, version 
 	return false, judgement{goneBack, fmt.Errorf("%w: %s", errRewritten, differ)}
 }
 
-// judgePast compares objects that were changed after version with what the history of
-// the server had at version itself: as a busy resource has changed all of the newest
-// while nobody looked, their present says nothing of the past. A server that does
-// not remember the version (etcd is compacted every five minutes) leaves that open, and
-// may still watch from it.
-func (s *source) judgePast(ctx context.Context, changed []*cache.Object, version string) (j judgement) {
-	for _, o := range changed {
+// judgePast compares objects that are gone, or were changed after version, with what the
+// history of the server had at version itself: as a busy resource has changed all of the
+// newest while nobody looked, their present says nothing of the past. One that was not
+// there at version never was in this history, or its deletion was not told. A server
+// that does not remember the version (etcd is compacted every five minutes) leaves all
+// open, and may still watch from it.
+func (s *source) judgePast(ctx context.Context, unsure []*cache.Object, version string) (j judgement) {
+	for _, o := range unsure {
 		meta, err := s.metadataThen(ctx, o.Key(), version)
 		switch {
 		case isExpired(err):
-			return judgement{forgotten, fmt.Errorf("%w: %s was changed since, and what it was at %s is forgotten", errForgotten, o.Key(), version)}
+			return judgement{forgotten, fmt.Errorf("%w: what %s was at %s is not known any more", errForgotten, o.Key(), version)}
 		case apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
 			return judgement{} // it cannot be asked
 		case err != nil:
 			return judgement{unknown, fmt.Errorf("check an object of the past: %w", err)}
 		case meta == nil:
-			j = judgement{missed, fmt.Errorf("at %s, %s has resourceVersion %s here and is not there", version, o.Key(), o.ResourceVersion())}
+			j = judgement{forgotten, fmt.Errorf("%w: at %s, %s is not there and has resourceVersion %s here", errForgotten, version, o.Key(), o.ResourceVersion())}
 		default:
 			equal, found := compareNewest(o, meta, version)
+			if equal {
+				s.doubt(nil) // what is gone was deleted since, which the watch tells
+			}
 			if equal || found.verdict == goneBack {
 				return found
 			}

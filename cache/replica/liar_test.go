@@ -112,7 +112,7 @@ type member struct {
 func newLiar(members int) *liar {
 	l := &liar{
 		uid: "cluster-1", version: 100,
-		wake: make(chan struct{}), conns: make(chan net.Conn), closed: make(chan struct{}),
+		wake: make(chan struct{}),
 	}
 	for n := range members {
 		l.members = append(l.members, &member{

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,7 +75,6 @@ func deceive(t *testing.T, l *liar, options Options, specs ...cache.Spec) *decei
 			t.Log("stopped:", err)
 		}
 		listening()
-		l.do(func() { l.conns, l.closed = make(chan net.Conn), make(chan struct{}) })
 	})
 	t.Cleanup(d.stop)
 	return d

@@ -37,7 +37,7 @@ func (l *liar) dial(context.Context, string, string) (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dials = append(l.dials, time.Now())
-	if l.refusing {
+	if l.refusing || l.conns == nil {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	}
 	m := l.members[l.turn%len(l.members)]
@@ -87,6 +87,7 @@ type memberKey struct{}
 
 // listen serves until the returned function is called.
 func (l *liar) listen() (stop func()) {
+	l.do(func() { l.conns, l.closed = make(chan net.Conn), make(chan struct{}) })
 	server := &http.Server{
 		Handler: http.HandlerFunc(l.serve), ReadHeaderTimeout: time.Hour,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {

@@ -454,6 +454,8 @@ func (w *Watch) mendedLocked(r record) {
 	}
 	w.held, w.epochs, w.at = maps.Clone(w.told), epochs, r.version
 	w.broken, w.resumed, w.live, w.lost, w.unseen = false, false, true, false, time.Time{}
+	clear(w.gone)
+	clear(w.early)
 }
 
 // bookmarkLocked checks that the copy is what etcd had at the bookmark.
