@@ -56,22 +56,23 @@ type cluster struct {
 	surveying  chan struct{} // semaphore: one survey at a time; taken before mu
 	confirming chan struct{} // semaphore: one confirmation at a time; taken before mu
 
-	mu      sync.RWMutex // guards all below
-	config  ClusterConfig
-	epoch   int // counts the configurations
-	http    *http.Client
-	streams *http.Client // of lists and watches
-	meta    metadata.Interface
-	uid     string
-	servers servers // the versions that its API servers say they are
-	marks   marks
-	said    map[string]struct{} // what was warned of
-	err     error
-	since   time.Time
-	reached bool
-	turns   turns
-	away    chan struct{} // not nil while the server is away; closed at its return
-	back    chan struct{} // closed, and replaced, at its next return
+	mu          sync.RWMutex // guards all below
+	config      ClusterConfig
+	epoch       int // counts the configurations
+	http        *http.Client
+	streams     *http.Client // of lists and watches
+	meta        metadata.Interface
+	metaStreams metadata.Interface
+	uid         string
+	servers     servers // the versions that its API servers say they are
+	marks       marks
+	said        map[string]struct{} // what was warned of
+	err         error
+	since       time.Time
+	reached     bool
+	turns       turns
+	away        chan struct{} // not nil while the server is away; closed at its return
+	back        chan struct{} // closed, and replaced, at its next return
 	// history ends, and another begins, when an object proves that the server
 	// was rolled back: that concerns the copies of all resources.
 	history context.Context
@@ -118,6 +119,10 @@ func (c *cluster) connect(config ClusterConfig) error {
 	if err != nil {
 		return fmt.Errorf("make metadata client: %w", err)
 	}
+	metaStreams, err := metadata.NewForConfigAndClient(rc, streams)
+	if err != nil {
+		return fmt.Errorf("make metadata client of streams: %w", err)
+	}
 	auth, err := authorizationv1.NewForConfigAndClient(rc, client)
 	if err != nil {
 		return fmt.Errorf("make authorization client: %w", err)
@@ -129,7 +134,7 @@ func (c *cluster) connect(config ClusterConfig) error {
 		c.uid = addressIdentity(rc)
 	}
 	c.http, c.streams = client, streams
-	c.meta = meta
+	c.meta, c.metaStreams = meta, metaStreams
 	c.mu.Unlock()
 	c.rights.connect(auth)
 	select {
@@ -189,6 +194,13 @@ func (c *cluster) metadata() metadata.Interface {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.meta
+}
+
+// streamMetadata asks on a connection of lists and watches.
+func (c *cluster) streamMetadata() metadata.Interface {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.metaStreams
 }
 
 // run asks the cluster who it is until it answers, and then looks after whether it

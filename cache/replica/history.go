@@ -29,10 +29,14 @@ const (
 	// missed: the history is the same, and the copy lacks a change of it. The
 	// resource is listed anew, for the difference.
 	missed
-	// forgotten: the server does not know any more what was at the version of the copy,
-	// and nothing else tells. A watch from there would be gone on with blindly, so
-	// readers begin anew, as after any 410; a list shows by itself what it follows.
+	// forgotten: the server does not know any more what was at the version of the copy.
+	// The resource is listed anew, for the difference.
 	forgotten
+	// lacks: the server's history has not, at the version of the copy, an object that is
+	// held. It was restored, or a deletion was never told: in both cases what readers of
+	// the resource were told is wrong, and they begin anew. A list shows by itself what
+	// it follows.
+	lacks
 	// goneBack: etcd itself is at a lower version than the copy, or has an object
 	// as it was before: it was restored from a backup.
 	goneBack
@@ -53,9 +57,9 @@ var errOtherHistory = errors.New("the server's history is not the one the copy w
 // errRewritten is an errOtherHistory of one cluster: it was restored from a backup.
 var errRewritten = fmt.Errorf("%w: it was rolled back", errOtherHistory)
 
-// errForgotten ends the copy of one resource like an errOtherHistory, which it may be.
-// It says nothing of others.
-var errForgotten = fmt.Errorf("%w, or is not known to be", errOtherHistory)
+// errLacks ends the copy of one resource like an errOtherHistory, which it may be. It
+// says nothing of others.
+var errLacks = fmt.Errorf("%w, or a deletion was never told", errOtherHistory)
 
 // otherClusterError is an errOtherHistory: another cluster answers than was
 // identified.
@@ -179,7 +183,7 @@ func (s *source) judgeNewest(ctx context.Context, version string, asked bool) ju
 			}
 			if equal {
 				s.doubt(gone)
-				return judgement{} // what is older than it is no surer sign
+				return s.judgePast(ctx, unsure, version) // what is older than it is no surer sign
 			}
 			unsure = append(unsure, o)
 		}
@@ -208,23 +212,24 @@ func compareNewest(o *cache.Object, meta *metav1.PartialObjectMetadata, version 
 }
 
 // judgePast compares objects that are gone, or were changed after version, with what the
-// history of the server had at version itself: as a busy resource has changed all of the
-// newest while nobody looked, their present says nothing of the past. One that was not
-// there at version never was in this history, or its deletion was not told. A server
-// that does not remember the version (etcd is compacted every five minutes) leaves all
-// open, and may still watch from it.
+// history of the server had at version itself: where the newest objects were changed
+// while nobody looked, their present says nothing of the past. etcd is compacted every
+// five minutes: what it does not know any more is listed for the difference, which shows
+// by itself what it follows.
 func (s *source) judgePast(ctx context.Context, unsure []*cache.Object, version string) (j judgement) {
 	for _, o := range unsure {
 		meta, err := s.metadataThen(ctx, o.Key(), version)
 		switch {
 		case isExpired(err):
-			return judgement{forgotten, fmt.Errorf("%w: what %s was at %s is not known any more", errForgotten, o.Key(), version)}
+			return judgement{forgotten, fmt.Errorf("what %s was at %s is not known any more", o.Key(), version)}
+		case isFuture(err):
+			return s.judgeVersion(ctx, version)
 		case apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
 			return judgement{} // it cannot be asked
 		case err != nil:
 			return judgement{unknown, fmt.Errorf("check an object of the past: %w", err)}
 		case meta == nil:
-			j = judgement{forgotten, fmt.Errorf("%w: at %s, %s is not there and has resourceVersion %s here", errForgotten, version, o.Key(), o.ResourceVersion())}
+			j = judgement{lacks, fmt.Errorf("%w: at %s, %s is not there and has resourceVersion %s here", errLacks, version, o.Key(), o.ResourceVersion())}
 		default:
 			equal, found := compareNewest(o, meta, version)
 			if equal {
@@ -242,11 +247,15 @@ func (s *source) judgePast(ctx context.Context, unsure []*cache.Object, version 
 // metadataThen is that of an object at a version of the past, exactly; nil if it was
 // not there. Of one name the API server reads one key, at that version, of its etcd.
 func (s *source) metadataThen(ctx context.Context, key cache.Key, version string) (*metav1.PartialObjectMetadata, error) {
-	list, err := s.cluster.metadata().Resource(s.spec.GVR).Namespace(key.Namespace).List(ctx, metav1.ListOptions{
+	opts := metav1.ListOptions{
 		FieldSelector:   fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),
 		ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 		Limit: 1,
-	})
+	}
+	list, err := s.cluster.metadata().Resource(s.spec.GVR).Namespace(key.Namespace).List(ctx, opts)
+	if isUnserved(err) { // see objectMetadata
+		list, err = s.cluster.streamMetadata().Resource(s.spec.GVR).Namespace(key.Namespace).List(ctx, opts)
+	}
 	if err != nil || len(list.Items) == 0 {
 		return nil, err
 	}

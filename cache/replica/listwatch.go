@@ -225,7 +225,7 @@ func (s *source) note(err error) {
 		s.end(refusal{err})
 	}
 	permanent := apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
-	own := permanent || s.listFailures >= ownFaults && s.cluster.status().Reachable
+	own := permanent || s.listFailures >= ownFaults && !s.consistent && s.cluster.status().Reachable
 	s.breakPromise()
 	s.update(func(h *standing) { h.cause, h.own = err, own })
 }

@@ -113,7 +113,7 @@ func (s *source) mayCompare(ctx context.Context, version string) error {
 		return j.err
 	case unknown:
 		return notTransient(j.err)
-	case missed:
+	case missed, lacks:
 		return fmt.Errorf("%w: %w", errFullList, j.err)
 	}
 	return nil

@@ -95,11 +95,11 @@ func (re *reopening) judged() (goOn, over bool) {
 		return false, true
 	}
 	switch j.verdict {
-	case goneBack, other, forgotten:
+	case goneBack, other, lacks:
 		s.end(j.err)
 		w.cancel()
 		return false, true
-	case missed:
+	case missed, forgotten:
 		w.endExpired(j.err.Error())
 		return false, true
 	case unknown:

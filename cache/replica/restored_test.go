@@ -127,6 +127,7 @@ func TestRestoredMeanwhile(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		lost  func(l *liar) // after the last object that is taken back
+		alone bool          // nothing else is
 		after func(l *liar, backup int)
 	}{
 		"behind": {after: func(*liar, int) {}},
@@ -147,6 +148,16 @@ func TestRestoredMeanwhile(t *testing.T) {
 				newest(l, "later")
 			},
 		},
+		// The second newest is as it was, and older than the backup.
+		"passed, and the very newest changed": {
+			alone: true,
+			lost:  func(l *liar) { l.put("p2", "lost") },
+			after: func(l *liar, backup int) {
+				l.put("p4", "between")
+				l.pass(backup + 1000)
+				l.put("p2", "later")
+			},
+		},
 		"passed, and the newest were never made": {
 			lost:  func(l *liar) { newest(l, "lost"); made(l) },
 			after: func(l *liar, backup int) { l.pass(backup + 1000); newest(l, "later") },
@@ -165,9 +176,11 @@ func TestRestoredMeanwhile(t *testing.T) {
 				db := newMemory()
 				l, d, o := grown(t, 2, Options{Snapshots: db})
 				backup := l.backup()
-				l.put("p0", "lost")
-				l.put("new", "lost")
-				l.delete("p1")
+				if !c.alone {
+					l.put("p0", "lost")
+					l.put("new", "lost")
+					l.delete("p1")
+				}
 				if c.lost != nil {
 					c.lost(l)
 				}

@@ -122,7 +122,10 @@ func (s *source) goesBack(objs []*cache.Object, version string) error {
 // begins reports whether nothing is held yet, and something was told before by a copy of
 // the same resource. Another informerd, started again, may be behind that: it is asked
 // for a consistent read, or for a list proven since.
-func (s *source) begins() bool { return s.store.Version() == "" && !s.after.IsZero() }
+// An aggregated API has versions of its own, or none, that no reader waits for.
+func (s *source) begins() bool {
+	return !s.after.IsZero() && !s.spec.Aggregated && s.store.Versions()[s.namespace] == ""
+}
 
 // objectsOf are the objects of a list, without those that could not be decoded.
 func objectsOf(items []any) []*cache.Object {

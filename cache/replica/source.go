@@ -172,7 +172,7 @@ func (s *source) run(ctx context.Context) error {
 	history := s.history
 	defer context.AfterFunc(history, func() { end(context.Cause(history)) })()
 	err := s.reflect(ctx)
-	if errors.Is(err, errOtherHistory) && !errors.Is(err, errForgotten) && !s.ownHistory() {
+	if errors.Is(err, errOtherHistory) && !errors.Is(err, errLacks) && !s.ownHistory() {
 		s.cluster.rewritten(history, err)
 	}
 	return err
@@ -226,9 +226,9 @@ func (s *source) resumeJudged(ctx context.Context) error {
 			j = judgement{unknown, err}
 		}
 		switch j.verdict {
-		case goneBack, other, forgotten:
+		case goneBack, other, lacks:
 			return j.err
-		case missed:
+		case missed, forgotten:
 			s.resume, s.demand = "", relistDemand{reason: j.err.Error()}
 			return nil
 		}

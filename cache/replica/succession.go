@@ -81,8 +81,11 @@ func (i *Informer) succeed(ctx context.Context, why *succession) *succession {
 		// It ended since, and what is listed now is of the one after.
 		why = &succession{context.Cause(current.history).Error(), true}
 	}
-	if why.history {
+	switch current := i.feedNow(); {
+	case why.history:
 		next.after = time.Now()
+	case current.store.Version() == "":
+		next.after = current.after
 	}
 	i.begin(why, next)
 	defer i.settle()

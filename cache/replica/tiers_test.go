@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -377,6 +378,16 @@ func TestSecondTierTakesNothingOlder(t *testing.T) {
 		}},
 		"gone and back": {false, func(t *testing.T, f *Factory, specs []cache.Spec) {
 			for _, specs := range [][]cache.Spec{specs[1:], specs} {
+				if err := f.Apply("c", specs); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}},
+		"gone and back, under another rule": {false, func(t *testing.T, f *Factory, specs []cache.Spec) {
+			other := slices.Clone(specs)
+			other[0].Drop = []string{"spec.other"}
+			for _, specs := range [][]cache.Spec{specs[1:], specs, other} {
+				time.Sleep(5 * time.Second)
 				if err := f.Apply("c", specs); err != nil {
 					t.Fatal(err)
 				}

@@ -40,14 +40,15 @@ func (c *Checker) lostLocked(resource string, version int64, at time.Time, of []
 
 // unseenLocked says whether something wrong that a watch was told is how a list shows a
 // restore that nothing else showed: behind another informerd, whose copy was replaced,
-// a list may be later than the copy and have no older object. What the restore took
-// back and made is then told as differences.
+// a list may be later than the copy and have no older object; and etcd may have been
+// compacted since the restore. What that took back and made is then told as differences.
 func (w *Watch) unseenLocked(r record) bool {
 	c := w.checker
-	if c.opts.SecondTier == nil || !c.opts.SecondTier(w.reader) || r.kind != changed && r.kind != bookmarked || !w.relistedLocked(r) {
+	now := c.presentLocked(r.at)
+	second := c.opts.SecondTier != nil && c.opts.SecondTier(w.reader)
+	if !second && !c.log.CompactedSince(now.Began()) || r.kind != changed && r.kind != bookmarked || !w.relistedLocked(r) {
 		return false
 	}
-	now := c.presentLocked(r.at)
 	return len(w.epochs) > 0 && !slices.ContainsFunc(w.epochs, func(e *history.Epoch) bool { return history.Common(e, now) >= w.at })
 }
 

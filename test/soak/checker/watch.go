@@ -337,7 +337,9 @@ func (w *Watch) applyLocked(r record) {
 	}
 	if r.eventOf == "DELETED" {
 		delete(w.held, r.key)
-		w.gone[r.key] = r.object.UID
+		if next[len(next)-1].Deleted(r.object.UID) > r.version {
+			w.gone[r.key] = r.object.UID
+		}
 	} else {
 		w.held[r.key] = r.object
 		delete(w.early, r.key)
@@ -483,4 +485,7 @@ func (w *Watch) bookmarkLocked(r record) {
 		return
 	}
 	w.epochs, w.at, w.resumed = next, r.version, false
+	known := func(_, uid string) bool { return next[len(next)-1].Deleted(uid) <= r.version }
+	maps.DeleteFunc(w.gone, known)
+	maps.DeleteFunc(w.early, known)
 }

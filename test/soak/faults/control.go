@@ -116,6 +116,7 @@ func etcdKinds() []Kind {
 				if err := e.Rig.History.Now().Wait(ctx); err != nil {
 					return nil, err
 				}
+				e.Rig.History.Compacted()
 				_, err := e.Rig.Ctl(ctx, "compact")
 				return nil, err
 			}},

@@ -63,6 +63,8 @@ type Log struct {
 	epochs []*Epoch
 	held   bool
 	blurs  []*blur
+	// compacted is when etcd last forgot what was before.
+	compacted time.Time
 }
 
 // blur is a time in which what API servers serve is of no history.
@@ -90,6 +92,20 @@ func (l *Log) Blurred(at time.Time) bool {
 	return slices.ContainsFunc(l.blurs, func(b *blur) bool {
 		return !at.Before(b.from) && (b.to.IsZero() || at.Before(b.to))
 	})
+}
+
+// Compacted says that etcd has just forgotten what was before.
+func (l *Log) Compacted() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.compacted = time.Now()
+}
+
+// CompactedSince says whether etcd has forgotten anything since a moment.
+func (l *Log) CompactedSince(at time.Time) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.compacted.After(at)
 }
 
 // Hold says that nothing is to be judged for a while: a backup is being restored,
