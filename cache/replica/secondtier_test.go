@@ -32,3 +32,31 @@ func TestAgeOfASecondTier(t *testing.T) {
 		t.Errorf("no annotation is %v", got)
 	}
 }
+
+// TestBegins: each namespace begins by itself, and nothing begins anew that was never
+// there, or has versions of its own.
+func TestBegins(t *testing.T) {
+	spec := specOf("pods")
+	store, err := cache.NewStore(spec, cache.StoreOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	store.SetSources([]string{"a", "b"})
+	store.Replace("a", nil, "10")
+	aggregated := spec
+	aggregated.Aggregated = true
+	for name, c := range map[string]struct {
+		source *source
+		want   bool
+	}{
+		"listed":              {&source{namespace: "a", spec: spec, store: store, after: time.Now()}, false},
+		"not listed":          {&source{namespace: "b", spec: spec, store: store, after: time.Now()}, true},
+		"the first":           {&source{namespace: "b", spec: spec, store: store}, false},
+		"an aggregated API's": {&source{namespace: "b", spec: aggregated, store: store, after: time.Now()}, false},
+	} {
+		if got := c.source.begins(); got != c.want {
+			t.Errorf("%s: begins() = %v", name, got)
+		}
+	}
+}
