@@ -76,7 +76,7 @@ unit-race:
 # In the liar's bubbles of testing/synctest the race detector makes Go's runtime
 # crash now and then, so they run without it.
 unit-once: ## allocations, every benchmark once, and what does not bear the race detector
-	go test -count=1 -run 'TestLiar|TestRestored|TestStalled|TestLagging|TestFloods|TestDeadServer|TestUndecodableFrame|TestBelieves|TestOneBroken|TestUpgradeLists|TestRefused|TestUnserved' ./cache/replica
+	go test -count=1 ./cache/replica
 	go test -run '^TestAllocations' -bench . -benchtime 1x ./cache/... ./discovery/... ./persist/... ./server/...
 
 unit-devcluster: devcluster
