@@ -113,7 +113,8 @@ func (c *Checker) epochsLocked(ok func(*history.Epoch) bool, version int64) []*h
 func (c *Checker) floorLocked(reader, resource string, f Freshness, newest position, matching []*history.Epoch) {
 	id := reader + " " + resource
 	last, ok := c.readers[id]
-	if !ok {
+	// A new process begins with what was saved, and says so.
+	if saved := ok && f.Instance != last.instance && f.State != "live"; !ok || saved {
 		last = &floor{}
 		c.readers[id] = last
 	}
@@ -125,11 +126,8 @@ func (c *Checker) floorLocked(reader, resource string, f Freshness, newest posit
 			return
 		}
 	}
-	// A new process begins with what was saved, and says so.
-	if f.Instance == last.instance || f.State == "live" {
-		c.reportLocked(f.Received, "back", reader, "%s goes back from %d (history %d) to %d (history %d), %s",
-			resource, last.version, last.epoch.Number, newest.version, newest.epoch.Number, f.State)
-	}
+	c.reportLocked(f.Received, "back", reader, "%s goes back from %d (history %d) to %d (history %d), %s",
+		resource, last.version, last.epoch.Number, newest.version, newest.epoch.Number, f.State)
 	*last = floor{newest, f.Instance}
 }
 

@@ -446,6 +446,14 @@ func TestRestore(t *testing.T) {
 			w.checker.Answer(Answer{Reader: "r", Resource: cms, Version: 13, Objects: fresh})
 			w.checker.Answer(Answer{Reader: "r", Resource: cms, Version: 13, Objects: old})
 		}, rules: []string{"back"}},
+		"a process that began with what was saved, and that both have": {do: func(w *world, watch *Watch) {
+			warm := Freshness{State: "warm", Age: time.Hour, Instance: "second", Sent: time.Now(), Received: time.Now()}
+			w.checker.Answer(Answer{Reader: "r", Resource: cms, Version: 18, Objects: objects{"n/a": a18, "n/b": b16}})
+			w.checker.Single(Single{Freshness: warm, Reader: "r", Resource: cms, Key: "n/b", Found: true, Object: b11, Version: 13})
+			w.checker.Answer(Answer{Freshness: warm, Reader: "r", Resource: cms, Version: 13, Objects: old})
+			w.checker.Answer(Answer{Freshness: warm, Reader: "r", Resource: cms, Version: 13, Objects: fresh})
+			w.checker.Answer(Answer{Freshness: warm, Reader: "r", Resource: cms, Version: 13, Objects: old})
+		}, rules: []string{"back"}},
 		"live in a history that is over": {do: func(w *world, watch *Watch) {
 			w.checker.Answer(Answer{
 				Reader: "r", Resource: cms, Version: 14, Objects: objects{"n/a": a12},
