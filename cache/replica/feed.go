@@ -38,7 +38,8 @@ type feed struct {
 }
 
 // handedOver is what a feed inherits from the one before it: the standing of each
-// source. If that one listed the store a moment ago, versions need not be judged again.
+// source. If what that one holds is just as it was listed a moment ago, versions need
+// not be judged again.
 type handedOver struct {
 	standings map[string]standing
 	listed    bool

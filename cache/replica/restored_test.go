@@ -23,10 +23,12 @@ func TestRestored(t *testing.T) {
 		l.put("p3", "later")
 		l.delete("p4")
 	}
+	silenced := func(l *liar) { l.each(func(m *member) { m.stalled = true }) }
 	verified := Options{VerifyInterval: 10 * time.Minute}
 	for name, c := range map[string]struct {
 		options   Options
 		change    func(l *liar) // that the restore takes back
+		before    func(l *liar) // what befalls the servers before the restore
 		after     func(l *liar) // what etcd gets before anybody asks it
 		members   func(l *liar) // what its servers do
 		anew      bool          // it is found out that the history is another
@@ -36,12 +38,12 @@ func TestRestored(t *testing.T) {
 	}{
 		"behind a balancer": {change: change, members: func(l *liar) { l.restart() }, anew: true, within: 30 * time.Second},
 		// The one that runs on may tell of the past once more, between the list of a
-		// successor and its watch at the other one: verification finds that.
-		"one server after the other": {options: verified, change: change, members: func(l *liar) {
+		// successor and its watch at the other one.
+		"one server after the other": {change: change, members: func(l *liar) {
 			l.restart(l.members[0])
 			time.Sleep(30 * time.Second)
 			l.restart(l.members[1])
-		}, anew: true, within: 15 * time.Minute, most: 5},
+		}, anew: true, within: 30 * time.Second, most: 5},
 		// As long as they run on, they serve the past as news, over and over.
 		"servers run on": {change: change, members: func(l *liar) {
 			time.Sleep(2 * time.Minute)
@@ -55,9 +57,13 @@ func TestRestored(t *testing.T) {
 			l.restart()
 			l.do(func() { l.refusing = false })
 		}, within: 2 * time.Minute},
+		"versions passed": {change: change, before: silenced, after: passed, members: func(l *liar) { l.restart() }, within: 2 * time.Minute, unnoticed: true},
 		// Until the servers are restarted they tell of what comes after as if nothing had
-		// been: what has come before that, verification finds.
-		"versions passed":                 {options: verified, change: change, after: passed, members: func(l *liar) { l.restart() }, within: 15 * time.Minute, unnoticed: true},
+		// been: what they have told, verification has to find.
+		"versions passed, and told": {options: verified, change: change, after: func(l *liar) {
+			passed(l)
+			time.Sleep(time.Second)
+		}, members: func(l *liar) { l.restart() }, within: 15 * time.Minute, unnoticed: true},
 		"only deletions taken back":       {change: func(l *liar) { l.delete("p1") }, members: func(l *liar) { l.restart() }, anew: true, within: 30 * time.Second},
 		"only deletions, and passed":      {options: verified, change: func(l *liar) { l.delete("p1") }, after: passed, members: func(l *liar) { l.restart() }, within: 15 * time.Minute, unnoticed: true},
 		"versions passed, servers ran on": {options: verified, change: change, after: passed, within: 15 * time.Minute, unnoticed: true},
@@ -83,6 +89,9 @@ func TestRestored(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				if c.unnoticed {
 					o.stop() // what it would read was never true
+				}
+				if c.before != nil {
+					c.before(l)
 				}
 				l.restore(backup)
 				if c.after != nil {
@@ -204,4 +213,26 @@ func TestRestoredMeanwhile(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestListedUntilToldMore: what a successor holds is of the history it was listed in
+// until a watch has told it more, which may be of a server that still has the one before.
+// From then on whoever goes on with it has to have it judged.
+func TestListedUntilToldMore(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		l := newLiar(1)
+		l.each(func(m *member) { m.mute = true })
+		l.put("p0", "1")
+		d := deceive(t, l, Options{}, specOf("pods"))
+		d.becomes(10*time.Second, cache.Live)
+		listed := d.pods().feedNow()
+		if !listed.asListed() {
+			t.Error("what was listed a moment ago is not known to be so")
+		}
+		l.put("p0", "2")
+		d.equal(10 * time.Second)
+		if listed.asListed() {
+			t.Error("a copy with an event since its list counts as listed")
+		}
+	})
 }

@@ -172,7 +172,7 @@ func (w *resumeWatch) forward(stream apiwatch.Interface, re *reopening) bool {
 			if event.Type == apiwatch.Error {
 				return w.failed(event, re)
 			}
-			if event.Type == apiwatch.Bookmark {
+			if event.Type == apiwatch.Bookmark && !w.behind(event) {
 				silence.Reset(w.src.lease)
 			}
 			if more, end := w.deliver(event, re); end {
@@ -185,8 +185,15 @@ func (w *resumeWatch) forward(stream apiwatch.Interface, re *reopening) bool {
 	}
 }
 
-// silence fires when the server has sent no bookmark for a lease, on a watch that
-// has to bring them.
+// behind reports whether a bookmark is of a version that the copy has passed. It proves
+// nothing, and a server that sends only such ones is as good as silent.
+func (w *resumeWatch) behind(event apiwatch.Event) bool {
+	it, ok := event.Object.(*item)
+	return ok && !w.initial && cache.Older(it.resourceVersion, w.version)
+}
+
+// silence fires when the server has sent no bookmark of use for a lease, on a watch
+// that has to bring them.
 func (w *resumeWatch) silence() *time.Timer {
 	if w.initial || !w.src.bringsBookmarks() {
 		return time.NewTimer(time.Hour)
@@ -274,8 +281,8 @@ func (w *resumeWatch) bookmark(it *item, event apiwatch.Event) bool {
 		return true
 	}
 	w.src.bookmarked.Store(true)
-	if cache.Older(it.resourceVersion, w.version) {
-		return true // the server is behind the copy: that proves nothing
+	if w.behind(event) {
+		return true
 	}
 	c := claim{version: it.resourceVersion, told: time.Now().Add(-it.age), copied: it.copied}
 	if w.src.spec.Aggregated || c.copied || w.src.confirmed(c.version) {

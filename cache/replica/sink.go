@@ -79,6 +79,9 @@ func (s sink) Replace(items []any, version string) error {
 		s.servedFrom(s.serving)
 	}
 	s.demand = relistDemand{}
+	s.mu.Lock()
+	s.listed = s.store.Versions()[s.namespace]
+	s.mu.Unlock()
 	asked := s.asked
 	s.breakPromise()
 	if asked.IsZero() {

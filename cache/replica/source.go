@@ -110,6 +110,7 @@ type source struct {
 	read     mark      // the last consistent read of the resource itself
 	lagged   time.Time // when it was last looked into why bookmarks are behind
 	served   string    // version of the API servers that the copy was last listed from in full
+	listed   string    // version of the last list or comparison that was entered
 }
 
 // promise is a bookmark that the sink is about to get: it proves the copy to have
@@ -149,6 +150,14 @@ func (s *source) servedBy() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.served
+}
+
+// asListed reports whether nothing was told since the last list. What a watch tells
+// after it may be of another server, which may not know yet that etcd was restored.
+func (s *source) asListed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listed != "" && s.listed == s.store.Versions()[s.namespace]
 }
 
 func (s *source) live() bool { return s.get().live(time.Now(), s.lease) }

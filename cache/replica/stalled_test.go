@@ -51,6 +51,25 @@ func TestStalledServerIsNotLive(t *testing.T) {
 	}
 }
 
+// TestBookmarksBehindTheCopyAreSilence: a server that goes on with bookmarks of versions
+// that the copy has passed proves no more than one that is silent, and is left as one.
+func TestBookmarksBehindTheCopyAreSilence(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		l, d, _ := grown(t, 2, Options{})
+		behind := func(version int) []int { return []int{version - 5} }
+		l.do(func() { l.pinned = l.members[0] })
+		l.hangUp()
+		d.becomes(10*time.Second, cache.Live)
+		time.Sleep(10 * time.Second)
+		l.put("p0", "2")
+		l.each(func(m *member) { m.forge = behind }, l.members[0])
+		l.do(func() { l.pinned = l.members[1] })
+		time.Sleep(2*Lease + 10*time.Second)
+		d.becomes(0, cache.Live)
+		d.equal(0)
+	})
+}
+
 // TestLaggingServerIsNotRolledBack: who is sent from one server to another that is
 // behind it waits for that: nothing is thrown away, taken back or listed.
 func TestLaggingServerIsNotRolledBack(t *testing.T) {

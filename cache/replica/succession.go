@@ -157,7 +157,7 @@ func (i *Informer) takeOver(why *succession, next *feed) *succession {
 	current := i.feedNow()
 	after := &feed{
 		informer: i, spec: next.spec, store: current.store, history: next.history,
-		resuming: &handedOver{next.standings(), true}, served: next.servedBy(),
+		resuming: &handedOver{next.standings(), next.asListed()}, served: next.servedBy(),
 	}
 	if next.resuming != nil {
 		after.resuming, after.served = next.resuming, next.served
@@ -221,6 +221,12 @@ func (i *Informer) wentBack(next *feed, err error) *succession {
 func (f *feed) ownHistory() bool {
 	sources, _ := f.running()
 	return slices.ContainsFunc(sources, (*source).ownHistory)
+}
+
+// asListed reports whether all of its sources, which have ended, hold what they listed.
+func (f *feed) asListed() bool {
+	sources, _ := f.running()
+	return !slices.ContainsFunc(sources, func(s *source) bool { return !s.asListed() })
 }
 
 // inheritLocked gives a feed that has not begun the standings of the one before it,
