@@ -119,6 +119,7 @@ func differing(a, b string) string {
 
 // TestKubectl: whatever kubectl shows of a cluster, it shows of its replica.
 func TestKubectl(t *testing.T) {
+	t.Parallel() // nothing else changes this cluster by then
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: wholeCluster})
 	i.WaitLive(t, syncTime)

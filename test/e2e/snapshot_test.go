@@ -18,6 +18,7 @@ import (
 // TestSnapshotTrouble: whatever is wrong with the snapshot file, informerd
 // starts, says so once, and serves what the API server has.
 func TestSnapshotTrouble(t *testing.T) {
+	t.Parallel()
 	c := smallCluster(t)
 	createNamespace(t, c, "trouble")
 	for n := range 40 {
