@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -29,13 +30,7 @@ not a restored backup, which has another history: start it again.`,
 			if dir == "" {
 				return errors.New("--dir is required")
 			}
-			info, err := runningCluster(dir)
-			if err != nil {
-				return err
-			}
-			// Its client calls every closed connection a failure.
-			grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
-			etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{info.EtcdURL()}, Context: cmd.Context()})
+			etcd, err := etcdOf(cmd.Context(), dir)
 			if err != nil {
 				return err
 			}
@@ -46,4 +41,15 @@ not a restored backup, which has another history: start it again.`,
 	cmd.Flags().StringVar(&dir, "dir", "", "directory of the cluster")
 	cmd.Flags().StringArrayVar(&opts.Prefixes, "prefix", nil, "tell only of `KEYS` that begin so; repeatable")
 	return cmd
+}
+
+// etcdOf is a client of the etcd of the cluster that runs in dir.
+func etcdOf(ctx context.Context, dir string) (*clientv3.Client, error) {
+	info, err := runningCluster(dir)
+	if err != nil {
+		return nil, err
+	}
+	// The client calls every closed connection a failure.
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
+	return clientv3.New(clientv3.Config{Endpoints: []string{info.EtcdURL()}, Context: ctx})
 }

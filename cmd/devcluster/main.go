@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/grpclog"
 	"k8s.io/component-base/version"
 
@@ -139,12 +138,7 @@ before the first says how many pods there are.`,
 			if dir == "" || namespace == "" {
 				return errors.New("--dir and --namespace are required")
 			}
-			info, err := runningCluster(dir)
-			if err != nil {
-				return err
-			}
-			grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
-			etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{info.EtcdURL()}, Context: cmd.Context()})
+			etcd, err := etcdOf(cmd.Context(), dir)
 			if err != nil {
 				return err
 			}
