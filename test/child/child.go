@@ -1,18 +1,19 @@
-package harness
+// Package child runs programs as children that do not outlive the process, whatever
+// becomes of it, with their output in files.
+package child
 
 import (
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// process is a child whose output goes to a file.
-type process struct {
+// Process is a child whose output goes to a file.
+type Process struct {
 	name string
 	cmd  *exec.Cmd
 	log  string        // path of its stdout and stderr
@@ -47,8 +48,9 @@ func startOnLauncher(cmd *exec.Cmd) error {
 	return <-result
 }
 
-// startProcess starts cmd with its output appended to the file log.
-func startProcess(name string, cmd *exec.Cmd, log string, death syscall.Signal) (*process, error) {
+// Start starts cmd with its output appended to the file log. It gets the signal death
+// when this process ends, where the system can do that.
+func Start(name string, cmd *exec.Cmd, log string, death syscall.Signal) (*Process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -56,7 +58,7 @@ func startProcess(name string, cmd *exec.Cmd, log string, death syscall.Signal) 
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = childAttributes(death)
-	p := &process{name: name, cmd: cmd, log: log, done: make(chan struct{})}
+	p := &Process{name: name, cmd: cmd, log: log, done: make(chan struct{})}
 	if err := startOnLauncher(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
@@ -67,7 +69,8 @@ func startProcess(name string, cmd *exec.Cmd, log string, death syscall.Signal) 
 	return p, nil
 }
 
-func (p *process) running() bool {
+// Running reports whether it has not ended.
+func (p *Process) Running() bool {
 	select {
 	case <-p.done:
 		return false
@@ -76,13 +79,13 @@ func (p *process) running() bool {
 	}
 }
 
-// stop sends SIGTERM and waits; one that does not end is killed, which is an
+// Stop sends SIGTERM and waits; one that does not end is killed, which is an
 // error.
-func (p *process) stop(timeout time.Duration) error {
-	if !p.running() {
+func (p *Process) Stop(timeout time.Duration) error {
+	if !p.Running() {
 		return nil
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && p.running() {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && p.Running() {
 		return fmt.Errorf("stop %s: %w", p.name, err)
 	}
 	select {
@@ -95,30 +98,36 @@ func (p *process) stop(timeout time.Duration) error {
 	select {
 	case <-p.done:
 	case <-time.After(5 * time.Second):
-		p.kill()
+		p.Kill()
 	}
 	return fmt.Errorf("%s did not end within %v of SIGTERM", p.name, timeout)
 }
 
-func (p *process) kill() {
+// Kill sends SIGKILL and waits for the end.
+func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
 }
 
-// output is everything it has printed.
-func (p *process) output() string {
+// Err is how it ended, once it has; nil before.
+func (p *Process) Err() error {
+	if p.Running() {
+		return nil
+	}
+	return p.err
+}
+
+// Signal sends sig.
+func (p *Process) Signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }
+
+// PID is its number.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Output is everything it has printed.
+func (p *Process) Output() string {
 	data, err := os.ReadFile(p.log)
 	if err != nil {
 		return err.Error()
 	}
 	return string(data)
-}
-
-// tail is the end of what it has printed.
-func tail(s string, lines int) string {
-	all := strings.SplitAfter(s, "\n")
-	if len(all) > lines {
-		return fmt.Sprintf("... %d lines\n", len(all)-lines) + strings.Join(all[len(all)-lines:], "")
-	}
-	return s
 }

@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/informerd/informerd/test/child"
 )
 
 // Small are the components of a cluster in which nothing happens by itself.
@@ -34,7 +36,7 @@ var Demo = []string{"--seed", "demo"}
 // Cluster is a running devcluster.
 type Cluster struct {
 	Dir     string
-	process *process
+	process *child.Process
 	program string
 	info    clusterInfo
 
@@ -94,17 +96,17 @@ func StartCluster(dir string, args ...string) (*Cluster, error) {
 	}
 	c := &Cluster{Dir: dir, program: program}
 	cmd := exec.Command(program, append([]string{"--dir", dir}, args...)...)
-	if c.process, err = startProcess("devcluster", cmd, filepath.Join(dir, "devcluster.log"), syscall.SIGTERM); err != nil {
+	if c.process, err = child.Start("devcluster", cmd, filepath.Join(dir, "devcluster.log"), syscall.SIGTERM); err != nil {
 		return nil, err
 	}
 	err = Poll(4*time.Minute, func() error {
-		if strings.Contains(c.process.output(), "devcluster ready:") || !c.process.running() {
+		if strings.Contains(c.process.Output(), "devcluster ready:") || !c.process.Running() {
 			return nil
 		}
 		return errors.New("no ready line")
 	})
-	if err != nil || !c.process.running() {
-		output := c.process.output()
+	if err != nil || !c.process.Running() {
+		output := c.process.Output()
 		return nil, errors.Join(fmt.Errorf("devcluster in %s did not start:\n%s", dir, tail(output, 40)), c.Stop())
 	}
 	if err := c.connect("admin"); err != nil {
@@ -178,7 +180,7 @@ func (c *Cluster) Stop() error {
 	if c.process == nil {
 		return nil
 	}
-	return c.process.stop(30 * time.Second)
+	return c.process.Stop(30 * time.Second)
 }
 
 // Ctl acts on single components: stop, start, restart, kill, pause, resume.

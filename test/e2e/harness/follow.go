@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -13,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/informerd/informerd/test/sse"
 )
 
 // Change is one ADDED, MODIFIED or DELETED that a follower received.
@@ -114,7 +115,7 @@ func (f *Follower) connect(ctx context.Context) error {
 		return fmt.Errorf("status %d: %s", resp.StatusCode, bytes.TrimSpace(body))
 	}
 	f.connected()
-	return f.read(bufio.NewReaderSize(resp.Body, 64<<10))
+	return sse.Read(resp.Body, f.event)
 }
 
 func (f *Follower) connected() {
@@ -125,31 +126,6 @@ func (f *Follower) connected() {
 	if f.lastID == "" {
 		f.initial = map[string]Object{}
 		f.initials++
-	}
-}
-
-// read parses the stream: events are lines, ended by an empty one.
-func (f *Follower) read(r *bufio.Reader) error {
-	var id, data string
-	for {
-		line, err := r.ReadString('\n')
-		if err != nil {
-			return err
-		}
-		line = strings.TrimSuffix(line, "\n")
-		switch name, value, _ := strings.Cut(line, ": "); {
-		case line == "":
-			if data != "" {
-				if err := f.event(id, data); err != nil {
-					return err
-				}
-			}
-			id, data = "", ""
-		case name == "id":
-			id = value
-		case name == "data":
-			data += value
-		}
 	}
 }
 

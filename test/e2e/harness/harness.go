@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -61,4 +62,13 @@ func Poll(timeout time.Duration, try func() error) error {
 		}
 		time.Sleep(pause)
 	}
+}
+
+// tail is the end of what it has printed.
+func tail(s string, lines int) string {
+	all := strings.SplitAfter(s, "\n")
+	if len(all) > lines {
+		return fmt.Sprintf("... %d lines\n", len(all)-lines) + strings.Join(all[len(all)-lines:], "")
+	}
+	return s
 }

@@ -24,6 +24,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/cert"
+
+	"github.com/informerd/informerd/test/child"
 )
 
 // Options of an informerd. Every zero value but Kubeconfig is useful.
@@ -60,7 +62,7 @@ type Informerd struct {
 	dir     string
 	program string
 	client  *http.Client
-	process *process
+	process *child.Process
 	runs    int
 }
 
@@ -197,12 +199,12 @@ func (i *Informerd) Start() {
 	cmd.Dir = i.dir
 	cmd.Env = append(os.Environ(), "KUBECONFIG=", "HOME="+i.dir, "GORACE=halt_on_error=0 exitcode=66")
 	var err error
-	if i.process, err = startProcess(name, cmd, i.LogFile(), syscall.SIGKILL); err != nil {
+	if i.process, err = child.Start(name, cmd, i.LogFile(), syscall.SIGKILL); err != nil {
 		i.tb.Fatal(err)
 	}
 	serving := regexp.MustCompile(`url=(https?://127\.0\.0\.1:\d+)`)
 	err = Poll(time.Minute, func() error {
-		if !i.process.running() {
+		if !i.process.Running() {
 			return nil
 		}
 		if m := serving.FindStringSubmatch(i.Log()[before:]); m != nil {
@@ -211,8 +213,8 @@ func (i *Informerd) Start() {
 		}
 		return errors.New("it does not say where it serves")
 	})
-	if err != nil || !i.process.running() {
-		i.tb.Fatalf("%s did not start: %v %v", name, err, i.process.err)
+	if err != nil || !i.process.Running() {
+		i.tb.Fatalf("%s did not start: %v %v", name, err, i.process.Err())
 	}
 }
 
@@ -220,36 +222,36 @@ func (i *Informerd) Start() {
 // not end well.
 func (i *Informerd) Stop() {
 	i.tb.Helper()
-	if err := i.process.stop(30 * time.Second); err != nil {
+	if err := i.process.Stop(30 * time.Second); err != nil {
 		i.tb.Fatal(err)
 	}
-	if i.process.err != nil {
-		i.tb.Errorf("informerd ended with %v after SIGTERM", i.process.err)
+	if i.process.Err() != nil {
+		i.tb.Errorf("informerd ended with %v after SIGTERM", i.process.Err())
 	}
 }
 
 // Kill ends it with SIGKILL.
 func (i *Informerd) Kill() {
 	i.tb.Helper()
-	if !i.process.running() {
-		i.tb.Fatalf("informerd died before it was killed: %v", i.process.err)
+	if !i.process.Running() {
+		i.tb.Fatalf("informerd died before it was killed: %v", i.process.Err())
 	}
-	i.process.kill()
+	i.process.Kill()
 }
 
 // Signal sends it a signal.
 func (i *Informerd) Signal(sig syscall.Signal) {
 	i.tb.Helper()
-	if err := i.process.cmd.Process.Signal(sig); err != nil {
+	if err := i.process.Signal(sig); err != nil {
 		i.tb.Fatalf("signal informerd: %v", err)
 	}
 }
 
 // PID is its process.
-func (i *Informerd) PID() int { return i.process.cmd.Process.Pid }
+func (i *Informerd) PID() int { return i.process.PID() }
 
 // Running says whether it has not ended.
-func (i *Informerd) Running() bool { return i.process.running() }
+func (i *Informerd) Running() bool { return i.process.Running() }
 
 // Log is everything it has printed in all its runs.
 func (i *Informerd) Log() string {
@@ -279,8 +281,8 @@ func (i *Informerd) cleanup() {
 	if i.process == nil {
 		return
 	}
-	if i.process.running() {
-		if err := i.process.stop(30 * time.Second); err != nil {
+	if i.process.Running() {
+		if err := i.process.Stop(30 * time.Second); err != nil {
 			i.tb.Error(err)
 		}
 	}
@@ -467,7 +469,7 @@ func (i *Informerd) WaitLive(tb testing.TB, timeout time.Duration, names ...stri
 
 func (i *Informerd) live(names []string) error {
 	if !i.Running() {
-		return fmt.Errorf("informerd ended: %v", i.process.err)
+		return fmt.Errorf("informerd ended: %v", i.process.Err())
 	}
 	all, err := i.Resources()
 	if err != nil {

@@ -99,37 +99,57 @@ func (r *Recorder) exact(ctx context.Context, random *rand.Rand, reader string) 
 func (r *Recorder) pages(ctx context.Context, random *rand.Rand, reader string) error {
 	resource, s := r.pick(random), someSelection(random)
 	base, limit := path(resource, ""), "limit="+strconv.Itoa(7+random.IntN(60))
-	objects := map[string]history.Object{}
-	var first *answer
-	var version int64
-	for next := ""; ; {
-		p := joined(base, limit, selectionQuery(s))
-		if next != "" {
-			p = joined(base, limit, selectionQuery(s), "continue="+url.QueryEscape(next))
-		}
+	l, err := r.readPages(ctx, reader, resource, func(next string) string {
+		return joined(base, limit, selectionQuery(s), next)
+	}, func() { pause(ctx, time.Duration(random.IntN(100))*time.Millisecond) })
+	if l == nil {
+		return err
+	}
+	r.Checker.Answer(l.answer(reader, resource, s))
+	return nil
+}
+
+// paged is a list that was read page by page.
+type paged struct {
+	first   *answer
+	version int64
+	objects map[string]history.Object
+	names   []string // in the order they were told
+}
+
+func (l *paged) answer(reader string, resource history.Resource, s checker.Selection) checker.Answer {
+	return checker.Answer{Freshness: l.first.Freshness, Reader: reader, Resource: resource.Name(), Selection: s, Version: l.version, Objects: l.objects}
+}
+
+// readPages reads a list page by page from path, which gets the query of the next page, and
+// calls between before each but the first. It returns nil without an error if what is
+// told is wrong, which it has reported.
+func (r *Recorder) readPages(ctx context.Context, reader string, resource history.Resource, path func(next string) string, between func()) (*paged, error) {
+	l := &paged{objects: map[string]history.Object{}}
+	for next := ""; ; between() {
+		p := path(next)
 		a, err := r.ask(ctx, reader, p)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if first == nil {
-			first = a
+		if l.first == nil {
+			l.first = a
 		}
-		was := version
-		if version, next, err = parseList(resource, a.body, objects); err != nil {
+		was := l.version
+		l.names = append(l.names, namesOf(a.body)...)
+		if l.version, next, err = parseList(resource, a.body, l.objects); err != nil {
 			r.bad(reader, p, err)
-			return nil
+			return nil, nil
 		}
-		if was != 0 && was != version {
-			r.bad(reader, p, fmt.Errorf("pages are of versions %d and %d", was, version))
-			return nil
+		if was != 0 && was != l.version {
+			r.bad(reader, p, fmt.Errorf("pages are of versions %d and %d", was, l.version))
+			return nil, nil
 		}
 		if next == "" {
-			break
+			return l, nil
 		}
-		pause(ctx, time.Duration(random.IntN(100))*time.Millisecond)
+		next = "continue=" + url.QueryEscape(next)
 	}
-	r.Checker.Answer(checker.Answer{Freshness: first.Freshness, Reader: reader, Resource: resource.Name(), Selection: s, Version: version, Objects: objects})
-	return nil
 }
 
 // get asks for one object that is or was there.
@@ -185,37 +205,13 @@ func (r *Recorder) query(ctx context.Context, random *rand.Rand, reader string) 
 		"filter=" + url.QueryEscape(`has(object.metadata.labels.tier) && object.metadata.labels.tier == "`+tier+`"`),
 	}
 	way, sorted := ways[random.IntN(len(ways))], []string{"", "sort=metadata.name", "sort=-metadata.name"}[random.IntN(3)]
-	objects := map[string]history.Object{}
-	var names []string
-	var first *answer
-	var version int64
-	for next := ""; ; {
-		params := []string{way, sorted, "limit=" + strconv.Itoa(5+random.IntN(40))}
-		if next != "" {
-			params = append(params, "continue="+url.QueryEscape(next))
-		}
-		p := joined(base, params...)
-		a, err := r.ask(ctx, reader, p)
-		if err != nil {
-			return err
-		}
-		if first == nil {
-			first = a
-		}
-		was := version
-		names = append(names, namesOf(a.body)...)
-		if version, next, err = parseList(resource, a.body, objects); err != nil {
-			r.bad(reader, p, err)
-			return nil
-		}
-		if was != 0 && was != version {
-			r.bad(reader, p, fmt.Errorf("pages are of versions %d and %d", was, version))
-			return nil
-		}
-		if next == "" {
-			break
-		}
+	l, err := r.readPages(ctx, reader, resource, func(next string) string {
+		return joined(base, way, sorted, "limit="+strconv.Itoa(5+random.IntN(40)), next)
+	}, func() {})
+	if l == nil {
+		return err
 	}
+	names := l.names
 	ordered := slices.IsSorted(names)
 	if strings.HasSuffix(sorted, "-metadata.name") {
 		slices.Reverse(names)
@@ -224,9 +220,7 @@ func (r *Recorder) query(ctx context.Context, random *rand.Rand, reader string) 
 	if sorted != "" && !ordered {
 		r.bad(reader, base+"?"+way+"&"+sorted, fmt.Errorf("not in order: %.300v", names))
 	}
-	r.Checker.Answer(checker.Answer{
-		Freshness: first.Freshness, Reader: reader, Resource: resource.Name(), Selection: checker.Selection{Tier: tier}, Version: version, Objects: objects,
-	})
+	r.Checker.Answer(l.answer(reader, resource, checker.Selection{Tier: tier}))
 	return nil
 }
 

@@ -9,13 +9,13 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/test/soak/checker"
 	"github.com/informerd/informerd/test/soak/history"
+	"github.com/informerd/informerd/test/sse"
 )
 
 // errExpired asks for a new list.
@@ -226,31 +226,12 @@ func (s *streamer) step(ctx context.Context) error {
 }
 
 func (s *streamer) read(body io.Reader) error {
-	lines := bufio.NewReaderSize(body, 256<<10)
-	var id, data string
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			return err
+	return sse.Read(body, func(id, data string) error {
+		if id != "" {
+			s.id = id // of an ERROR as well, as in an EventSource
 		}
-		line = strings.TrimSuffix(line, "\n")
-		switch name, value, _ := strings.Cut(line, ": "); {
-		case line == "":
-			if data != "" {
-				if id != "" {
-					s.id = id // of an ERROR as well, as in an EventSource
-				}
-				if err := s.event(data); err != nil {
-					return err
-				}
-			}
-			id, data = "", ""
-		case name == "id":
-			id = value
-		case name == "data":
-			data += value
-		}
-	}
+		return s.event(data)
+	})
 }
 
 func (s *streamer) event(data string) error {

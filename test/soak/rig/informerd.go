@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/informerd/informerd/test/child"
 	"github.com/informerd/informerd/test/e2e/harness"
 )
 
@@ -28,7 +29,7 @@ type Informerd struct {
 	Env        []string // beside the usual
 
 	mu       sync.Mutex // guards all below
-	process  *process
+	process  *child.Process
 	runs     int
 	expected bool  // its end was wanted
 	looked   int64 // how much of its log was
@@ -60,7 +61,7 @@ func (i *Informerd) WriteRules(rules string) error {
 func (i *Informerd) Start() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.process != nil && i.process.running() {
+	if i.process != nil && i.process.Running() {
 		return nil
 	}
 	i.runs++
@@ -69,13 +70,13 @@ func (i *Informerd) Start() error {
 	cmd.Dir = i.Dir
 	cmd.Env = append(append(os.Environ(), "KUBECONFIG=", "HOME="+i.Dir, "GORACE=halt_on_error=0 exitcode=66"), i.Env...)
 	var err error
-	if i.process, err = start(cmd, i.LogFile()); err != nil {
-		return fmt.Errorf("start %s: %w", i.Name, err)
+	if i.process, err = child.Start(i.Name, cmd, i.LogFile(), syscall.SIGKILL); err != nil {
+		return err
 	}
 	p := i.process
 	return harness.Poll(time.Minute, func() error {
-		if !p.running() {
-			return fmt.Errorf("%s ended at its start: %v", i.Name, p.err)
+		if !p.Running() {
+			return fmt.Errorf("%s ended at its start: %v", i.Name, p.Err())
 		}
 		c, err := net.DialTimeout("tcp", i.Address, time.Second)
 		if err == nil {
@@ -93,13 +94,10 @@ func (i *Informerd) Stop() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.expected = true
-	if i.process == nil || !i.process.running() {
+	if i.process == nil || !i.process.Running() {
 		return nil
 	}
-	if err := i.process.stop(60 * time.Second); err != nil {
-		return fmt.Errorf("%s: %w", i.Name, err)
-	}
-	return nil
+	return i.process.Stop(60 * time.Second)
 }
 
 // Kill ends it with SIGKILL.
@@ -107,8 +105,8 @@ func (i *Informerd) Kill() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.expected = true
-	if i.process != nil && i.process.running() {
-		i.process.kill()
+	if i.process != nil && i.process.Running() {
+		i.process.Kill()
 	}
 }
 
@@ -116,10 +114,10 @@ func (i *Informerd) Kill() {
 func (i *Informerd) Signal(s syscall.Signal) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.process == nil || !i.process.running() {
+	if i.process == nil || !i.process.Running() {
 		return errors.New(i.Name + " does not run")
 	}
-	return i.process.cmd.Process.Signal(s)
+	return i.process.Signal(s)
 }
 
 // Instance names the present process, over restarts.
@@ -133,10 +131,10 @@ func (i *Informerd) Instance() string {
 // has a data race. Empty if nothing is.
 func (i *Informerd) Trouble() string {
 	i.mu.Lock()
-	died := i.process != nil && !i.process.running() && !i.expected
+	died := i.process != nil && !i.process.Running() && !i.expected
 	var err error
 	if died {
-		err = i.process.err
+		err = i.process.Err()
 	}
 	i.mu.Unlock()
 	log := i.newLog()
