@@ -119,7 +119,10 @@ func (w *watcher) begin(ctx context.Context, r *http.Request) (beginning, error)
 	if w.query.version == "" {
 		return w.restart(ctx, false)
 	}
-	if err := waitVersion(ctx, w.view.Store, w.query.version, w.query.wait); err != nil {
+	switch back, err := w.await(ctx, w.query.version, w.query.wait); {
+	case back:
+		return beginning{}, cache.ErrExpired
+	case err != nil:
 		return beginning{}, err
 	}
 	w.sub, err = w.view.Store.Watch(w.query.version)
@@ -134,24 +137,38 @@ func (w *watcher) resume(ctx context.Context, last string, wait time.Duration) (
 	if last == "" || w.query.clock() {
 		return w.restart(ctx, true)
 	}
-	err = waitVersion(ctx, w.view.Store, last, wait)
-	behind := errors.Is(err, cache.ErrTooNew)
-	if err != nil && !behind {
+	back, err := w.await(ctx, last, wait)
+	if err != nil && !errors.Is(err, cache.ErrTooNew) {
 		return beginning{}, err
 	}
-	// A copy may be behind the client for a while, whatever its state. One whose
-	// cluster went back in time will not get there.
-	if behind {
-		w.ahead = last
-		if w.wentBack(ctx) {
-			return w.restart(ctx, true)
-		}
+	if back {
+		return w.restart(ctx, true)
 	}
 	w.sub, err = w.view.Store.Watch(last)
 	if errors.Is(err, cache.ErrExpired) {
 		return w.restart(ctx, true)
 	}
 	return beginning{}, err
+}
+
+// askBackAfter is how long a copy may be behind a client before the API server is asked
+// whether the client's version ever was. Most are behind for some milliseconds only.
+const askBackAfter = 300 * time.Millisecond
+
+// await waits until the copy is where the client is. It may be behind for a while,
+// whatever its state. Where the cluster went back in time, the version never came to be,
+// which is reported: it has to be asked before the new history passes the version, since
+// it cannot be told afterwards.
+func (w *watcher) await(ctx context.Context, version string, wait time.Duration) (back bool, err error) {
+	soon := min(wait, askBackAfter)
+	if err = waitVersion(ctx, w.view.Store, version, soon); !errors.Is(err, cache.ErrTooNew) {
+		return false, err
+	}
+	w.ahead = version
+	if w.wentBack(ctx) {
+		return true, nil
+	}
+	return false, waitVersion(ctx, w.view.Store, version, wait-soon)
 }
 
 // wentBack reports whether the client is ahead of the copy at a version that never

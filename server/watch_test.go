@@ -340,6 +340,9 @@ func TestWatchFromAnotherFuture(t *testing.T) {
 	if rec := w.get(t, "/api/v1/pods?watch=true&resourceVersion=500"); !strings.Contains(rec.Body.String(), `"code":410`) {
 		t.Errorf("a watch of the Kubernetes API is answered with %s", rec.Body)
 	}
+	if rec := w.get(t, path); rec.Code != http.StatusGone {
+		t.Errorf("a watch from a version that never was is answered with %d: %s", rec.Code, rec.Body)
+	}
 
 	// It lags: the API server is further on. Then it turns out that it went back.
 	upstream.version.Store("600")
@@ -362,6 +365,29 @@ func TestWatchFromAnotherFuture(t *testing.T) {
 		}
 	}
 	many.want("ADDED three")
+}
+
+// TestWatchFromAnotherFuturePassed: a version that never was is found out before the new
+// history passes it, which may be while the client waits for it.
+func TestWatchFromAnotherFuturePassed(t *testing.T) {
+	for path, last := range map[string]string{"/v1/resources/pods/objects?": "500", "/v1/query?resources=pods&": "pods=500"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			upstream := &at{}
+			upstream.version.Store("100")
+			w := newWorld(t, func(o *Options) { o.Upstream = func(string) kubeapi.Upstream { return upstream } })
+			base := serve(t, w)
+			passed := time.AfterFunc(8*askBackAfter, func() {
+				upstream.version.Store("600")
+				w.pods.store.Bookmark("", "600")
+			})
+			defer passed.Stop()
+			s := open(t, base+path+"watch=true&namespace=b", "Last-Event-ID", last)
+			if e := s.next(); !strings.Contains(e.raw, "RESYNC") {
+				t.Errorf("event %s, want RESYNC", e.raw)
+			}
+		})
+	}
 }
 
 // TestTooLargeVersion: a read at a version that the copy does not reach is answered
