@@ -34,8 +34,14 @@ func (c *Checker) lostLocked(resource string, version int64, at time.Time, of []
 			return false
 		}
 	}
-	relisted := c.opts.Relisted
-	return len(of) > 0 && now.Reached(at) >= version && relisted != nil && relisted(resource, now.Began(), at)
+	// It is known here a moment later than there that etcd has come so far.
+	return len(of) > 0 && now.Reached(at.Add(c.opts.Slack)) >= version && c.replacedLocked(resource, now.Began(), at)
+}
+
+// replacedLocked says whether a copy may have been replaced between two moments.
+func (c *Checker) replacedLocked(resource string, from, to time.Time) bool {
+	relisted, restarted := c.opts.Relisted, c.opts.Restarted
+	return relisted != nil && relisted(resource, from, to) || restarted != nil && restarted(from, to)
 }
 
 // unseenLocked says whether something wrong that a watch was told is how a list shows a
@@ -55,10 +61,11 @@ func (w *Watch) unseenLocked(r record) bool {
 // amidLocked says whether a list of a second tier is of the middle of the differences
 // that a list of the first one found, which are told as one change after the other: each
 // object that is not as it was at the version has changed again later, before the answer,
-// and will be told as it was then.
+// and will be told as it was then. The first tier may end amid them, and the second may
+// be asked, or saved, before it follows another; it was not proven current since.
 func (c *Checker) amidLocked(a Answer) bool {
 	relisted := c.opts.Relisted
-	if c.opts.SecondTier == nil || !c.opts.SecondTier(a.Reader) || relisted == nil || !relisted(a.Resource, a.Sent, a.Received) {
+	if c.opts.SecondTier == nil || !c.opts.SecondTier(a.Reader) || relisted == nil || !relisted(a.Resource, a.Sent.Add(-a.Age), a.Received) {
 		return false
 	}
 	return slices.ContainsFunc(c.epochsLocked(func(*history.Epoch) bool { return true }, a.Version), func(e *history.Epoch) bool {

@@ -12,16 +12,21 @@ import (
 // case it is.
 func TestLost(t *testing.T) {
 	for name, c := range map[string]struct {
-		passed, replaced bool
-		settled          bool
-		rules            []string
+		passed, replaced, restarted, later bool
+		settled                            bool
+		rules                              []string
 	}{
-		"passed and replaced": {true, true, true, nil},
-		"not passed":          {false, true, false, []string{"missed"}},
-		"not replaced":        {true, false, false, []string{"missed"}},
+		"passed and replaced":         {passed: true, replaced: true, settled: true},
+		"passed and restarted":        {passed: true, restarted: true, settled: true},
+		"passed, as is known later":   {passed: true, replaced: true, later: true, settled: true},
+		"not passed":                  {replaced: true, rules: []string{"missed"}},
+		"not replaced, not restarted": {passed: true, rules: []string{"missed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(Options{Relisted: func(string, time.Time, time.Time) bool { return c.replaced }})
+			w := newWorld(Options{
+				Relisted:  func(string, time.Time, time.Time) bool { return c.replaced },
+				Restarted: func(time.Time, time.Time) bool { return c.restarted },
+			})
 			watch, informer := w.checker.Watch("r", cms, Selection{}), w.checker.Copy("i", cms)
 			watch.List(18, objects{"n/a": a18, "n/b": b16})
 			watch.End()
@@ -33,7 +38,11 @@ func TestLost(t *testing.T) {
 			if c.passed {
 				head = 30
 			}
-			e.Add(cms, "n/c", history.Change{Object: object(head, "uc", "one"), Seen: time.Now()})
+			seen := time.Now()
+			if c.later {
+				seen = seen.Add(time.Second)
+			}
+			e.Add(cms, "n/c", history.Change{Object: object(head, "uc", "one"), Seen: seen})
 			e.Progress(head)
 			time.Sleep(time.Millisecond)
 			watch.Begin(18, false)
@@ -54,6 +63,26 @@ func TestLost(t *testing.T) {
 				t.Error("it is not judged any more after a list")
 			}
 		})
+	}
+}
+
+// TestEnded: what a copy of a history before had is told as deleted where the resource is
+// gone with its definition, and nowhere else.
+func TestEnded(t *testing.T) {
+	for ended, rules := range map[bool][]string{true: nil, false: {"history"}} {
+		w := newWorld(Options{Future: time.Nanosecond, Ended: func(string, time.Time) bool { return ended }})
+		watch := w.checker.Watch("r", cms, Selection{})
+		watch.List(18, objects{"n/a": a18, "n/b": b16})
+		watch.Begin(18, false)
+		w.check(t)
+		w.log.Fork(w.log.Now(), 9).Progress(40)
+		watch.Event("DELETED", "n/a", a18)
+		time.Sleep(time.Millisecond)
+		w.log.Now().Progress(50) // etcd has nothing to tell of it
+		w.check(t, rules...)
+		if n := w.checker.Counts().Lost; ended && n != 1 {
+			t.Errorf("counted %d", n)
+		}
 	}
 }
 
@@ -83,22 +112,28 @@ func TestAmid(t *testing.T) {
 		objects              objects
 		secondTier, relisted bool
 		rules                []string
+		age                  time.Duration
 	}{
-		"changed again later":   {12, objects{"n/a": a10, "n/b": b11}, true, true, nil},
-		"deleted later":         {12, objects{"n/a": a12}, true, true, nil},
-		"not changed again":     {18, objects{"n/a": a12, "n/b": b16}, true, true, []string{"state"}},
-		"was never so":          {12, objects{"n/a": object(10, "ua", "other"), "n/b": b11}, true, true, []string{"state"}},
-		"too much for good":     {18, objects{"n/a": a18, "n/b": b16, "n/c": a10}, true, true, []string{"state"}},
-		"of a first tier":       {12, objects{"n/a": a10, "n/b": b11}, false, true, []string{"state"}},
-		"nothing was listed":    {12, objects{"n/a": a10, "n/b": b11}, true, false, []string{"state"}},
-		"all is as it was then": {12, objects{"n/a": a12, "n/b": b11}, true, true, nil},
+		"changed again later":   {12, objects{"n/a": a10, "n/b": b11}, true, true, nil, 0},
+		"deleted later":         {12, objects{"n/a": a12}, true, true, nil, 0},
+		"not changed again":     {18, objects{"n/a": a12, "n/b": b16}, true, true, []string{"state"}, 0},
+		"was never so":          {12, objects{"n/a": object(10, "ua", "other"), "n/b": b11}, true, true, []string{"state"}, 0},
+		"too much for good":     {18, objects{"n/a": a18, "n/b": b16, "n/c": a10}, true, true, []string{"state"}, 0},
+		"of a first tier":       {12, objects{"n/a": a10, "n/b": b11}, false, true, []string{"state"}, 0},
+		"nothing was listed":    {12, objects{"n/a": a10, "n/b": b11}, true, false, []string{"state"}, 0},
+		"listed before":         {12, objects{"n/a": a10, "n/b": b11}, true, true, nil, time.Minute},
+		"proven since":          {12, objects{"n/a": a10, "n/b": b11}, true, true, []string{"state"}, 10 * time.Second},
+		"all is as it was then": {12, objects{"n/a": a12, "n/b": b11}, true, true, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(Options{
-				Relisted:   func(string, time.Time, time.Time) bool { return c.relisted },
+			var w *world
+			w = newWorld(Options{
+				Relisted: func(_ string, from, _ time.Time) bool {
+					return c.relisted && (c.age == 0 || from.Before(w.time(20).Add(-30*time.Second)))
+				},
 				SecondTier: func(string) bool { return c.secondTier },
 			})
-			w.checker.Answer(Answer{Freshness: Freshness{Sent: w.time(20), Received: w.time(21)}, Reader: "r", Resource: cms, Version: c.version, Objects: c.objects})
+			w.checker.Answer(Answer{Freshness: Freshness{Sent: w.time(20), Received: w.time(21), Age: c.age}, Reader: "r", Resource: cms, Version: c.version, Objects: c.objects})
 			w.check(t, c.rules...)
 		})
 	}

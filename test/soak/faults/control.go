@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -65,6 +66,9 @@ func restored(flags []string, before, after func(context.Context, *Env) error) b
 		}
 		release := e.Traffic.Hold()
 		err := e.Rig.Restore(ctx, name, flags...)
+		if slices.Contains(flags, "--bump") {
+			e.Rig.History.Compacted()
+		}
 		release()
 		return func(ctx context.Context) error {
 			if after != nil {

@@ -23,7 +23,7 @@ func aggregatedIs(mode string) begin {
 
 // burst deletes a namespace of 500 objects, as far as that needs no controllers.
 func burst(ctx context.Context, e *Env, random *rand.Rand) (func(context.Context) error, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	err := traffic.Burst(ctx, e.Client, e.Stable[0], fmt.Sprintf("burst-%d", random.IntN(3)), 500)
 	return nil, err

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,13 +28,17 @@ type sampler struct {
 	counts map[string]uint64
 	lists  map[string][]between // by resource: of which samples only the second showed a new one
 	gone   map[string][]between // the same of answers 410
-	told   map[string]uint64    // counts of 410
-	last   time.Time            // of the last sample
-	from   string               // the process that the last one was of
+	ends   map[string][]between // the same of the end of a resource
+	// restarts are the samples that are of two processes. What the first one did after
+	// its last sample is not known.
+	restarts []between
+	told     map[string]uint64 // counts of 410
+	last     time.Time         // of the last sample
+	from     string            // the process that the last one was of
 }
 
 func newSampler(i *rig.Informerd) *sampler {
-	return &sampler{informerd: i, client: http.Client{Timeout: 3 * time.Second}, counts: map[string]uint64{}, lists: map[string][]between{}, gone: map[string][]between{}, told: map[string]uint64{}}
+	return &sampler{informerd: i, client: http.Client{Timeout: 3 * time.Second}, counts: map[string]uint64{}, lists: map[string][]between{}, gone: map[string][]between{}, ends: map[string][]between{}, told: map[string]uint64{}}
 }
 
 // between are the moments of two samples, one after the other.
@@ -61,6 +67,7 @@ func (s *sampler) sample(ctx context.Context) (checker.Sample, bool) {
 	s.last = time.Now()
 	if s.from != instance {
 		// It counts anew. That it has counted as far as the process before is a change.
+		s.restarts = append(s.restarts, between{before, s.last})
 		clear(s.counts)
 		clear(s.told)
 		s.from = instance
@@ -89,6 +96,7 @@ func (s *sampler) sample(ctx context.Context) (checker.Sample, bool) {
 			// the version that it was complete up to, as by a list of nothing.
 			delete(s.counts, name)
 			s.lists[name] = append(s.lists[name], between{before, s.last})
+			s.ends[name] = append(s.ends[name], between{before, s.last})
 		}
 	}
 	s.mu.Unlock()
@@ -121,6 +129,21 @@ func (s *sampler) relisted(resource string, from, to time.Time) bool {
 	}
 	// It is counted a moment before or after its differences are told.
 	return within(s.lists[resource], from.Add(-5*time.Second), to.Add(2*time.Second))
+}
+
+// ended says whether a resource may have been gone with its definition.
+func (s *sampler) ended(resource string, at time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from, to := at.Add(-5*time.Second), at.Add(2*time.Second)
+	return s.last.Before(at) || within(s.ends[resource], from, to) || within(s.restarts, from, to)
+}
+
+// restarted says whether the process was another one between two moments.
+func (s *sampler) restarted(from, to time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last.Before(to) || within(s.restarts, from, to)
 }
 
 // expired says whether a resource was answered 410 a moment before it was listed.
@@ -157,12 +180,40 @@ func (s *sampler) notLive(ctx context.Context) []string {
 	return all
 }
 
+// one is a question for one object.
+var one = regexp.MustCompile(`[?&]limit=1(&|$)`)
+
 // auditor reads the audit log for lists of all objects that informerd asked for.
 type auditor struct {
 	file  string
 	at    int64
 	lists int // so far
 	pages int // of metadata
+
+	mu    sync.Mutex
+	asked map[string][]time.Time // by resource: for lists and comparisons; guarded by mu
+}
+
+// compared is how long a list or a comparison may take until what it finds is told.
+const compared = 30 * time.Second
+
+// listed says whether a resource was asked for, such that it may have been told anew
+// between two moments.
+func (a *auditor) listed(resource string, from, to time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.ContainsFunc(a.asked[resource], func(at time.Time) bool {
+		return at.After(from.Add(-compared)) && at.Before(to)
+	})
+}
+
+func (a *auditor) ask(resource string, at time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.asked == nil {
+		a.asked = map[string][]time.Time{}
+	}
+	a.asked[resource] = append(a.asked[resource], at)
 }
 
 // read reads what is new and calls list for each list that was answered.
@@ -206,17 +257,21 @@ func (a *auditor) line(line []byte, list func(at time.Time, resource, uri string
 	if e.Verb != "list" && !streaming || e.ObjectRef.Resource == "" {
 		return
 	}
-	if strings.Contains(e.RequestURI, "limit=") {
-		a.pages++ // metadata to compare with, or one object to know a version
-		return
-	}
 	resource := e.ObjectRef.Resource
 	if e.ObjectRef.APIGroup != "" {
 		resource += "." + e.ObjectRef.APIGroup
+	}
+	if strings.Contains(e.RequestURI, "limit=") {
+		a.pages++ // metadata to compare with, or one object to know a version
+		if !one.MatchString(e.RequestURI) {
+			a.ask(resource, e.RequestReceivedTimestamp)
+		}
+		return
 	}
 	if streaming && (resource == "customresourcedefinitions.apiextensions.k8s.io" || resource == "apiservices.apiregistration.k8s.io") {
 		return // discovery looks at them for itself; the copies are listed plainly
 	}
 	a.lists++
+	a.ask(resource, e.RequestReceivedTimestamp)
 	list(e.RequestReceivedTimestamp, resource, e.RequestURI)
 }

@@ -42,3 +42,53 @@ func TestSamplerRelists(t *testing.T) {
 		}
 	}
 }
+
+// TestSamplerRestarts: what a process did after its last sample is not known.
+func TestSamplerRestarts(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `{"items":[{"name":"pods","state":"warm","counts":{}}]}`)
+	}))
+	defer server.Close()
+	s := newSampler(&rig.Informerd{Name: "first", URL: server.URL})
+	for _, c := range []struct {
+		process   string // of the sample before
+		restarted bool
+	}{{"first.1", true}, {"first.0", false}} {
+		s.from, s.restarts = c.process, nil
+		if _, ok := s.sample(t.Context()); !ok {
+			t.Fatal("no sample")
+		}
+		now := s.last
+		if got := s.restarted(now.Add(-time.Second), now); got != c.restarted {
+			t.Errorf("after %s: restarted %v", c.process, got)
+		}
+		if got := s.ended("pods", now); got != c.restarted {
+			t.Errorf("after %s: ended %v", c.process, got)
+		}
+		if s.relisted("pods", now, now) {
+			t.Errorf("after %s: relisted, and nothing was counted", c.process)
+		}
+	}
+}
+
+// TestAuditorListed: a question for one object is no list.
+func TestAuditorListed(t *testing.T) {
+	a := &auditor{}
+	for uri, listed := range map[string]bool{
+		"/api/v1/pods":                           true,
+		"/api/v1/pods?limit=500":                 true,
+		"/api/v1/pods?limit=1&resourceVersion=5": false,
+		"/api/v1/pods?limit=1":                   false,
+	} {
+		a.asked = nil
+		a.line([]byte(`{"verb":"list","requestURI":"`+uri+`","requestReceivedTimestamp":"2026-01-01T00:00:20Z","objectRef":{"resource":"pods"},"responseStatus":{"code":200}}`),
+			func(time.Time, string, string) {})
+		at := time.Date(2026, 1, 1, 0, 0, 40, 0, time.UTC)
+		if got := a.listed("pods", at, at.Add(time.Second)); got != listed {
+			t.Errorf("%s: listed %v", uri, got)
+		}
+		if a.listed("pods", at.Add(time.Minute), at.Add(2*time.Minute)) || a.listed("pods", at.Add(-2*time.Minute), at.Add(-time.Minute)) {
+			t.Errorf("%s: listed at another time", uri)
+		}
+	}
+}

@@ -159,18 +159,34 @@ func Run(ctx context.Context, opts Options) (_ *Result, err error) {
 	return result, nil
 }
 
+// restarted says whether there was another process of a tier between two moments.
+func (s *soak) restarted(from, to time.Time) bool {
+	return slices.ContainsFunc(s.samplers, func(s *sampler) bool { return s.restarted(from, to) })
+}
+
 // prepare makes what is to be there, and everything that runs.
 func (s *soak) prepare(ctx context.Context, stable []history.Resource) error {
 	client := s.rig.Clients[0]
 	s.samplers = []*sampler{newSampler(s.rig.First), newSampler(s.rig.Second)}
 	s.audit = &auditor{file: s.rig.Audit}
 	s.checker = checker.New(s.rig.History, checker.Options{
-		Delay:      3 * time.Second,
-		Faults:     func(at time.Time) []string { return s.runner.Timeline.Active(at) },
-		SecondTier: func(reader string) bool { return strings.HasPrefix(reader, s.rig.Second.Name+" ") },
-		Silent:     func(at time.Time) time.Time { return s.runner.Timeline.Silent(at) },
+		Delay:  3 * time.Second,
+		Faults: func(at time.Time) []string { return s.runner.Timeline.Active(at) },
+		SecondTier: func(reader string) bool {
+			// The snapshots of the second tier are of its copies.
+			return strings.HasPrefix(reader, s.rig.Second.Name+" ") || strings.HasSuffix(reader, " of "+s.rig.Second.Name)
+		},
+		Silent: func(at time.Time) time.Time { return s.runner.Timeline.Silent(at) },
 		Relisted: func(resource string, from, to time.Time) bool {
-			return slices.ContainsFunc(s.samplers, func(s *sampler) bool { return s.relisted(resource, from, to) })
+			if slices.ContainsFunc(s.samplers, func(s *sampler) bool { return s.relisted(resource, from, to) }) {
+				return true
+			}
+			// What a process listed after its last sample, the API server knows.
+			return s.restarted(from, to) && s.audit.listed(resource, from, to)
+		},
+		Restarted: s.restarted,
+		Ended: func(resource string, at time.Time) bool {
+			return resource == brittles.Name() && slices.ContainsFunc(s.samplers, func(s *sampler) bool { return s.ended(resource, at) })
 		},
 	})
 	s.traffic = traffic.New(traffic.Options{

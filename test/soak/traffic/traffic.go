@@ -257,8 +257,20 @@ func Burst(ctx context.Context, client dynamic.Interface, r history.Resource, na
 	for range cap(errs) {
 		err = errors.Join(err, <-errs)
 	}
-	if e := c.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); e != nil {
-		err = errors.Join(err, e)
+	return errors.Join(err, deleteAll(ctx, c))
+}
+
+// deleteAll tries until all objects are gone: a busy API server may take longer for them
+// than a client waits for an answer, and goes on where it was.
+func deleteAll(ctx context.Context, c dynamic.ResourceInterface) error {
+	for {
+		err := c.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
 	}
-	return err
 }
