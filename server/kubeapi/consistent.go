@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/reply"
 )
 
 const (
@@ -57,11 +58,21 @@ func (a *API) reach(r *http.Request, t *target, version string) (proven string, 
 }
 
 // reachPresent waits until the copy holds what the API server held when it was
-// asked, which is that version.
+// asked, which is that version. An API server that is behind the copy has been
+// restored, and the copy is of the history before: it is about to be replaced, and
+// until then nothing here is what the API server has.
 func (a *API) reachPresent(ctx context.Context, t *target) (string, error) {
+	held := t.view.Store.Version()
 	version, err := a.present(ctx, t)
 	if err != nil {
 		return "", err
+	}
+	if c, err := resourceversion.CompareResourceVersion(version, held); err == nil && c < 0 && !t.spec().Aggregated {
+		status := reply.Failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, fmt.Sprintf(
+			"the API server is at resourceVersion %s, behind the copy of %s at %s: etcd was restored, and the copy is about to be listed again",
+			version, t.spec().Name(), held))
+		status.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+		return "", &apierrors.StatusError{ErrStatus: status}
 	}
 	return version, a.reachVersion(ctx, t, version)
 }

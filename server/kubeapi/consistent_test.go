@@ -50,6 +50,23 @@ func TestConsistentQuiet(t *testing.T) {
 	}
 }
 
+// TestConsistentBehindTheCopy: an API server that is behind the copy has another history,
+// so the copy is not what it holds.
+func TestConsistentBehindTheCopy(t *testing.T) {
+	w := newWorld(t)
+	w.present("90")
+	rec := w.get("/api/v1/pods", ReadsHeader, "consistent")
+	if body := rec.Body.String(); rec.Code != http.StatusServiceUnavailable || !strings.Contains(body, `"retryAfterSeconds":1`) || !strings.Contains(body, "restored") {
+		t.Errorf("%d: %s", rec.Code, body)
+	}
+	w.present("100")
+	var list podList
+	w.into(&list, "/api/v1/pods", ReadsHeader, "consistent")
+	if list.names() != "one two three" {
+		t.Errorf("got %s", list.names())
+	}
+}
+
 // TestConsistentWaits: an event under way is waited for.
 func TestConsistentWaits(t *testing.T) {
 	w := newWorld(t)
