@@ -126,10 +126,17 @@ func (p *Copy) Resume(version int64) {
 	}})
 }
 
-// Listed says that the reader asks for all objects.
-func (p *Copy) Listed() {
+// Listed says that the reader asks for all objects. Saved says that it asks a process of
+// which it has not heard yet, and which has only what was saved: that may be older than
+// what the one before told.
+func (p *Copy) Listed(saved bool) {
 	c := p.checker
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.waitLocked(pending{0, time.Now(), p.reader, "a list of " + p.resource, func() { p.lost = false }})
+	c.waitLocked(pending{0, time.Now(), p.reader, "a list of " + p.resource, func() {
+		p.lost = false
+		if saved {
+			clear(p.seen)
+		}
+	}})
 }

@@ -57,12 +57,25 @@ func TestLost(t *testing.T) {
 			if got := watch.Unsettled() == ""; got != c.settled {
 				t.Errorf("the watch is settled: %t", got)
 			}
-			informer.Listed()
+			informer.Listed(false)
 			w.checker.Step()
 			if informer.Unsettled() == "" {
 				t.Error("it is not judged any more after a list")
 			}
 		})
+	}
+}
+
+// TestCopyOfASnapshot: an informer goes back where it lists a process that has only what
+// was saved, and nowhere else.
+func TestCopyOfASnapshot(t *testing.T) {
+	for saved, rules := range map[bool][]string{true: nil, false: {"back"}} {
+		w := newWorld(Options{})
+		informer := w.checker.Copy("i", cms)
+		informer.Set("n/a", a18)
+		informer.Listed(saved)
+		informer.Set("n/a", a12)
+		w.check(t, rules...)
 	}
 }
 

@@ -56,7 +56,7 @@ func version(name string, stored bool, more map[string]any) map[string]any {
 
 // Define creates a definition and waits until its objects can be listed.
 func Define(ctx context.Context, client dynamic.Interface, r history.Resource, d *unstructured.Unstructured) error {
-	err := harness.Poll(30*time.Second, func() error {
+	err := harness.Poll(patience, func() error {
 		_, err := client.Resource(definitions).Create(ctx, d, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			have, gerr := client.Resource(definitions).Get(ctx, d.GetName(), metav1.GetOptions{})
@@ -69,15 +69,18 @@ func Define(ctx context.Context, client dynamic.Interface, r history.Resource, d
 	if err != nil {
 		return fmt.Errorf("create definition %s: %w", d.GetName(), err)
 	}
-	return harness.Poll(30*time.Second, func() error {
+	return harness.Poll(patience, func() error {
 		_, err := client.Resource(r.GVR).List(ctx, metav1.ListOptions{Limit: 1})
 		return err
 	})
 }
 
+// patience is how long an API server under other faults may take to do what it is told.
+const patience = 2 * time.Minute
+
 // undefine deletes a definition and waits until it is gone.
 func (e *Env) undefine(ctx context.Context) error {
-	return harness.Poll(30*time.Second, func() error {
+	return harness.Poll(patience, func() error {
 		err := e.Client.Resource(definitions).Delete(ctx, e.Brittle.Name(), metav1.DeleteOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil

@@ -19,7 +19,7 @@ import (
 func (r *Recorder) informer(ctx context.Context, resource history.Resource) {
 	c := r.Checker.Copy(r.Target.Name+" informer", resource.Name())
 	config := &rest.Config{Host: r.Target.URL, QPS: -1, UserAgent: "soak"}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &noting{next, c} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &noting{next: next, copy: c, target: r.Target} })
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		panic(err) // there is nothing to connect to yet
@@ -51,11 +51,14 @@ func (r *Recorder) informer(ctx context.Context, resource history.Resource) {
 
 // noting tells a Copy where its informer begins.
 type noting struct {
-	next http.RoundTripper
-	copy *checker.Copy
+	next     http.RoundTripper
+	copy     *checker.Copy
+	target   Target
+	instance string // the process that it listed last
 }
 
 func (n *noting) RoundTrip(r *http.Request) (*http.Response, error) {
+	instance := n.target.Instance()
 	resp, err := n.next.RoundTrip(r)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		return resp, err
@@ -65,7 +68,9 @@ func (n *noting) RoundTrip(r *http.Request) (*http.Response, error) {
 	if q.Get("watch") != "" && q.Get("sendInitialEvents") != "true" && version > 0 {
 		n.copy.Resume(version)
 	} else {
-		n.copy.Listed()
+		// A new process begins with what was saved, and says so.
+		n.copy.Listed(instance != n.instance && resp.Header.Get("Informerd-State") != "live")
+		n.instance = instance
 	}
 	return resp, nil
 }
