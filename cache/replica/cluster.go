@@ -70,6 +70,7 @@ type cluster struct {
 	err         error
 	since       time.Time
 	reached     bool
+	answered    time.Time // when the question of every two seconds was, last
 	turns       turns
 	away        chan struct{} // not nil while the server is away; closed at its return
 	back        chan struct{} // closed, and replaced, at its next return
@@ -319,9 +320,9 @@ func (c *cluster) rewritten(history context.Context, err error) {
 	c.marks = marks{}
 	end := c.rewrite
 	c.history, c.rewrite = context.WithCancelCause(context.Background())
+	end(err) // with the lock held: whoever sees the new history can tell why the old one ended
 	c.mu.Unlock()
 	c.log.Warn("the server has another history than the copies, listing everything behind them", "err", err)
-	end(err)
 }
 
 // sayOnce warns of what concerns one resource, and tells of the same about others

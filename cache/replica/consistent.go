@@ -166,8 +166,14 @@ const presentPause = 2 * time.Second
 // a server that has stalled could not be told from one with nothing to say.
 func (c *cluster) followPresent(ctx context.Context) {
 	for c.awaitReachable(ctx) {
-		if _, err := c.present(ctx); err != nil && ctx.Err() == nil {
+		_, err := c.present(ctx)
+		if err != nil && ctx.Err() == nil {
 			c.report(err)
+		}
+		if code := statusCode(err); err == nil || code != 0 && code < 500 {
+			c.mu.Lock()
+			c.answered = time.Now()
+			c.mu.Unlock()
 		}
 		if !sleep(ctx, presentPause) {
 			return

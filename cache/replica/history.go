@@ -213,10 +213,12 @@ func compareNewest(o *cache.Object, meta *metav1.PartialObjectMetadata, version 
 
 // judgePast compares objects that are gone, or were changed after version, with what the
 // history of the server had at version itself: where the newest objects were changed
-// while nobody looked, their present says nothing of the past. etcd is compacted every
-// five minutes: what it does not know any more is listed for the difference, which shows
-// by itself what it follows.
+// while nobody looked, their present says nothing of the past. All are asked for: that
+// one is as it was says nothing of the next. etcd is compacted every five minutes: what
+// it does not know any more is listed for the difference, which shows by itself what it
+// follows.
 func (s *source) judgePast(ctx context.Context, unsure []*cache.Object, version string) (j judgement) {
+	equal := 0
 	for _, o := range unsure {
 		meta, err := s.metadataThen(ctx, o.Key(), version)
 		switch {
@@ -231,15 +233,19 @@ func (s *source) judgePast(ctx context.Context, unsure []*cache.Object, version 
 		case meta == nil:
 			j = judgement{lacks, fmt.Errorf("%w: at %s, %s is not there and has resourceVersion %s here", errLacks, version, o.Key(), o.ResourceVersion())}
 		default:
-			equal, found := compareNewest(o, meta, version)
-			if equal {
-				s.doubt(nil) // what is gone was deleted since, which the watch tells
-			}
-			if equal || found.verdict == goneBack {
+			as, found := compareNewest(o, meta, version)
+			switch {
+			case as:
+				equal++
+			case found.verdict == goneBack:
 				return found
+			case j.verdict == same:
+				j = found
 			}
-			j = found
 		}
+	}
+	if equal > 0 && equal == len(unsure) {
+		s.doubt(nil) // what is gone was deleted since, which the watch tells
 	}
 	return j
 }

@@ -168,6 +168,12 @@ func TestRestoredMeanwhile(t *testing.T) {
 				l.put("p2", "later")
 			},
 		},
+		// That the second newest was as it is says nothing of the newest.
+		"passed, and the newest was never made": {
+			alone: true,
+			lost:  func(l *liar) { l.put("made0", "lost") },
+			after: func(l *liar, backup int) { l.pass(backup + 1000); l.put("p11", "later") },
+		},
 		"passed, and the newest were never made": {
 			lost:  func(l *liar) { newest(l, "lost"); made(l) },
 			after: func(l *liar, backup int) { l.pass(backup + 1000); newest(l, "later") },
@@ -213,6 +219,43 @@ func TestRestoredMeanwhile(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRestoredWhileHeld: the line is dead while etcd is restored and passes the copy's
+// version. The end of a short watch that was open comes when the line is back, long after
+// it was due, and does not say that nothing happened.
+func TestRestoredWhileHeld(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		db := newMemory()
+		l, d, o := grown(t, 2, Options{Snapshots: db})
+		backup := l.backup()
+		l.put("p0", "lost")
+		l.delete("p1")
+		l.put("new", "lost")
+		d.equal(10 * time.Second)
+		time.Sleep(5 * time.Second)
+		o.stop()
+		d.stop()
+		l.each(func(m *member) { m.mute = true })
+		d = deceive(t, l, Options{Snapshots: db}, specOf("pods"), specOf("r1"))
+		time.Sleep(time.Second) // a watch is open that is to prove the copy current
+		l.each(func(m *member) { m.frozen = true })
+		time.Sleep(20 * time.Second)
+		l.restore(backup)
+		l.do(func() {
+			for _, m := range l.members {
+				m.restartLocked(l)
+				m.mute, m.frozen = false, true // what is asked now is held
+			}
+		})
+		time.Sleep(time.Second)
+		l.pass(backup + 1000)
+		l.put("p3", "later")
+		l.each(func(m *member) { m.frozen = false })
+		d.equal(30 * time.Second)
+		d.becomes(90*time.Second, cache.Live)
+		d.equal(0)
+	})
 }
 
 // TestListedUntilToldMore: what a successor holds is of the history it was listed in

@@ -322,8 +322,8 @@ func (w *resumeWatch) closed(opened time.Time, re *reopening) bool {
 	if w.initial {
 		return false // the Reflector starts the streaming list again
 	}
-	lasted := time.Since(opened)
-	re.regular = lasted >= time.Duration(w.timeout)*time.Second-500*time.Millisecond
+	lasted, asked := time.Since(opened), time.Duration(w.timeout)*time.Second
+	re.regular = lasted >= asked-500*time.Millisecond && lasted <= asked+lateEnd
 	if !re.regular {
 		re.failed = lasted < quickEnd
 		return w.resumable()
@@ -336,6 +336,11 @@ func (w *resumeWatch) closed(opened time.Time, re *reopening) bool {
 	}
 	return w.resumable()
 }
+
+// lateEnd is how much later than asked for a stream may end and still have been ended by
+// its server. The end of one that was held on its way comes with whatever held it, and
+// etcd may have been restored meanwhile.
+const lateEnd = 2 * time.Second
 
 // quickEnd is how long a stream has to last for the next one to be opened at once.
 const quickEnd = 2 * time.Second

@@ -81,10 +81,9 @@ func (i *Informer) succeed(ctx context.Context, why *succession) *succession {
 		// It ended since, and what is listed now is of the one after.
 		why = &succession{context.Cause(current.history).Error(), true}
 	}
-	switch current := i.feedNow(); {
-	case why.history:
-		next.after = time.Now()
-	case current.store.Version() == "":
+	// Another informerd may have been started again, and be behind what is held here.
+	next.after = time.Now()
+	if current := i.feedNow(); !why.history && current.store.Version() == "" {
 		next.after = current.after
 	}
 	i.begin(why, next)

@@ -20,7 +20,8 @@ const (
 // tellStale says which clusters have copies that are stale while their API server
 // answers, and when they have none any more, until ctx ends: once each, not once for
 // each resource. One of several API servers that hangs is noticed by nothing else. Of a
-// cluster that does not answer it is said that it does not.
+// cluster that does not answer it is said that it does not, which may take longer than
+// its copies take to be stale.
 func (f *Factory) tellStale(ctx context.Context) {
 	told := map[string]bool{}
 	for sleep(ctx, stalePause) {
@@ -39,15 +40,29 @@ func (f *Factory) tellStale(ctx context.Context) {
 	}
 }
 
-// staleOf are the Views of a cluster's copies that are stale for a while, and of how
-// many watched resources.
+// answered is when a cluster last answered what it is asked every two seconds.
+func (f *Factory) answered(name string) time.Time {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	c := f.clusters[name]
+	if c == nil {
+		return time.Time{}
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.answered
+}
+
+// staleOf are the Views of a cluster's copies that were stale for a while when it last
+// answered, and of how many watched resources.
 func (f *Factory) staleOf(name string) (stale []*cache.View, of int) {
+	answered := f.answered(name)
 	for _, i := range f.of(name) {
 		v := i.View()
 		if v.State != cache.Unwatched {
 			of++
 		}
-		if v.State == cache.Stale && time.Since(v.Since) > staleFor {
+		if v.State == cache.Stale && answered.Sub(v.Since) > staleFor {
 			stale = append(stale, v)
 		}
 	}

@@ -383,6 +383,13 @@ func TestSecondTierTakesNothingOlder(t *testing.T) {
 				}
 			}
 		}},
+		"another rule": {false, func(t *testing.T, f *Factory, specs []cache.Spec) {
+			other := slices.Clone(specs)
+			other[0].LabelSelector = "app!=none"
+			if err := f.Apply("c", other); err != nil {
+				t.Fatal(err)
+			}
+		}},
 		"gone and back, under another rule": {false, func(t *testing.T, f *Factory, specs []cache.Spec) {
 			other := slices.Clone(specs)
 			other[0].Drop = []string{"spec.other"}
@@ -416,12 +423,20 @@ func TestSecondTierTakesNothingOlder(t *testing.T) {
 				}
 				tt.start()
 				time.Sleep(5 * time.Second)
+				second, err := tt.second.cluster("c")
+				if err != nil {
+					t.Fatal(err)
+				}
+				history := second.presentHistory()
 				c.when(t, tt.second, tt.specs)
 				for range 60 {
 					time.Sleep(time.Second)
 					i, err := tt.second.Informer(specOf("pods").Resource)
 					if err != nil {
 						t.Fatal(err)
+					}
+					if !c.restored && second.presentHistory() != history {
+						t.Fatal("a first tier that is behind was taken for another history")
 					}
 					if v := i.View(); v.Store != nil && cache.Older(v.Store.Version(), fmt.Sprint(backup+1)) {
 						t.Fatalf("%s at %s, and was at %d", v.State, v.Store.Version(), backup+1)

@@ -19,6 +19,9 @@ import (
 func (w *world) present(version string, events ...string) {
 	w.upstream.set(func(r *http.Request) *http.Response {
 		if r.URL.Query().Get("watch") == "" {
+			if r.Header.Get(ReadsHeader) != string(Consistent) {
+				return jsonResponse(200, `{"metadata":{"resourceVersion":"1"}}`) // as another informerd, from what it holds
+			}
 			return jsonResponse(200, fmt.Sprintf(`{"metadata":{"resourceVersion":%q}}`, version))
 		}
 		body := ""

@@ -71,7 +71,8 @@ func (a *API) ask(ctx context.Context, key cache.DocumentKey, etag string) (*doc
 	}
 	asking, cancel := context.WithTimeout(ctx, documentTimeout)
 	defer cancel()
-	start, header := time.Now(), http.Header{"Accept": {key.Accept}}
+	// Another informerd is to answer as an API server does, not from what it holds.
+	start, header := time.Now(), http.Header{"Accept": {key.Accept}, ReadsHeader: {string(Consistent)}}
 	if etag != "" {
 		header.Set("If-None-Match", etag)
 	}
