@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
-	"github.com/informerd/informerd/cache"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/informerd/informerd/cache"
 )
 
 const (
@@ -18,8 +20,9 @@ const (
 	// verifyGrace is how long a difference may last before it is one: the watch
 	// may just be about to deliver it.
 	verifyGrace = 10 * time.Second
-	// verifyDoubts bounds how many differences are looked into one by one;
-	// more than that is reason enough to relist.
+	// verifyDoubts bounds how many differences are looked into one by one. If none of
+	// them is one any more, objects come and go faster than they can be compared: what
+	// differs for good is looked into at another time, as they are in random order.
 	verifyDoubts = 20
 )
 
@@ -42,7 +45,7 @@ func (i *Informer) verifyLoop(ctx context.Context) {
 }
 
 // errNotReached means that nothing can be said this time: the watch did not bring
-// the copy to the version that it was to be compared at.
+// the copy to the version that it was to be compared at, or took it far beyond.
 var errNotReached = errors.New("the copy has not reached what the API server holds")
 
 // verify compares every source with the server and has those relisted that
@@ -103,9 +106,10 @@ func (s *source) verify(ctx context.Context) (differ string, err error) {
 		return "", err
 	}
 	doubts := s.compare(theirs, version)
+	rand.Shuffle(len(doubts), func(i, j int) { doubts[i], doubts[j] = doubts[j], doubts[i] })
 	for n, key := range doubts {
 		if n == verifyDoubts {
-			return fmt.Sprintf("%d objects, %s among them", len(doubts), key), nil
+			return "", errNotReached
 		}
 		if same, err := s.sameObject(ctx, key); err != nil {
 			return "", err
