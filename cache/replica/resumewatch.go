@@ -82,7 +82,7 @@ func (s *source) watchList(ctx context.Context, opts metav1.ListOptions) (apiwat
 		w.release()
 		return nil, err
 	}
-	s.listErr = nil
+	s.listErr, s.streaming = nil, w
 	go w.run(stream)
 	return w, nil
 }

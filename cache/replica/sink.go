@@ -59,9 +59,13 @@ func (s sink) Replace(items []any, version string) error {
 		s.skipReplace = false
 		return nil
 	}
-	objs := objectsOf(items)
+	objs, streaming := objectsOf(items), s.streaming
+	s.streaming = nil
 	if err := s.goesBack(objs, version); errors.Is(err, errBehind) {
 		s.note(err)
+		if streaming != nil {
+			streaming.Stop() // the Reflector forgets it (reflector.go, watchList)
+		}
 		return err // the Reflector lists again
 	} else if err != nil {
 		s.end(err)

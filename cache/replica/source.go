@@ -57,6 +57,8 @@ type source struct {
 	resume string
 	// judged: resume was listed a moment ago, its history is known.
 	judged bool
+	// streaming is the watch of a streaming list until its objects are entered.
+	streaming *resumeWatch
 	// skipReplace makes the sink ignore the empty answer to the first list.
 	skipReplace bool
 	// demand is why the relist under way is made, if it was demanded.

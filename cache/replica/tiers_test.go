@@ -450,6 +450,35 @@ func TestSecondTierTakesNothingOlder(t *testing.T) {
 	}
 }
 
+// TestBehindLeavesNoWatch: a streaming list of a first tier that is behind is given up
+// with its watch, each time that it is tried.
+func TestBehindLeavesNoWatch(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		l, db := newLiar(1), newMemory()
+		l.each(func(m *member) { m.gitVersion = "v1.31.0" }) // which is listed by streaming
+		l.put("p0", "1")
+		tt := twoTiers(t, l, Options{Snapshots: db})
+		time.Sleep(5 * time.Second)
+		tt.kill()
+		l.do(func() { l.refusing = true })
+		l.hangUp()
+		tt.start()
+		time.Sleep(5 * time.Second)
+		second, err := tt.second.cluster("c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		second.rewritten(second.presentHistory(), errRewritten)
+		time.Sleep(2 * time.Minute)
+		if n := tt.first.pods().Status().Subscribers; n > 2 {
+			t.Errorf("%d watches at the first tier", n)
+		}
+		l.do(func() { l.refusing = false })
+		tt.equal(time.Minute)
+		tt.live(30 * time.Second)
+	})
+}
+
 // equal waits until the pods of the second are those of etcd.
 func (tt *tiers) equal(limit time.Duration) {
 	tt.t.Helper()
