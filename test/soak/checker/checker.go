@@ -52,9 +52,6 @@ type Options struct {
 	// moments: then a watch may leave out states that others replaced. Nil: they
 	// were not.
 	Relisted func(resource string, from, to time.Time) bool
-	// Restarted says whether a process ended between two moments: what it listed last,
-	// Relisted may not know. Nil: none did.
-	Restarted func(from, to time.Time) bool
 	// Ended says whether a resource may have been gone with its definition about a
 	// moment: then a copy tells all it holds as deleted, whatever history that is of.
 	// Nil: none was.

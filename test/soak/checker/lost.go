@@ -34,14 +34,9 @@ func (c *Checker) lostLocked(resource string, version int64, at time.Time, of []
 			return false
 		}
 	}
+	relisted := c.opts.Relisted
 	// It is known here a moment later than there that etcd has come so far.
-	return len(of) > 0 && now.Reached(at.Add(c.opts.Slack)) >= version && c.replacedLocked(resource, now.Began(), at)
-}
-
-// replacedLocked says whether a copy may have been replaced between two moments.
-func (c *Checker) replacedLocked(resource string, from, to time.Time) bool {
-	relisted, restarted := c.opts.Relisted, c.opts.Restarted
-	return relisted != nil && relisted(resource, from, to) || restarted != nil && restarted(from, to)
+	return len(of) > 0 && now.Reached(at.Add(c.opts.Slack)) >= version && relisted != nil && relisted(resource, now.Began(), at)
 }
 
 // unseenLocked says whether something wrong that a watch was told is how a list shows a

@@ -12,21 +12,17 @@ import (
 // case it is.
 func TestLost(t *testing.T) {
 	for name, c := range map[string]struct {
-		passed, replaced, restarted, later bool
-		settled                            bool
-		rules                              []string
+		passed, replaced, later bool
+		settled                 bool
+		rules                   []string
 	}{
-		"passed and replaced":         {passed: true, replaced: true, settled: true},
-		"passed and restarted":        {passed: true, restarted: true, settled: true},
-		"passed, as is known later":   {passed: true, replaced: true, later: true, settled: true},
-		"not passed":                  {replaced: true, rules: []string{"missed"}},
-		"not replaced, not restarted": {passed: true, rules: []string{"missed"}},
+		"passed and replaced":       {passed: true, replaced: true, settled: true},
+		"passed, as is known later": {passed: true, replaced: true, later: true, settled: true},
+		"not passed":                {replaced: true, rules: []string{"missed"}},
+		"not replaced":              {passed: true, rules: []string{"missed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(Options{
-				Relisted:  func(string, time.Time, time.Time) bool { return c.replaced },
-				Restarted: func(time.Time, time.Time) bool { return c.restarted },
-			})
+			w := newWorld(Options{Relisted: func(string, time.Time, time.Time) bool { return c.replaced }})
 			watch, informer := w.checker.Watch("r", cms, Selection{}), w.checker.Copy("i", cms)
 			watch.List(18, objects{"n/a": a18, "n/b": b16})
 			watch.End()

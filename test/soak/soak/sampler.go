@@ -127,16 +127,14 @@ func (s *sampler) relisted(resource string, from, to time.Time) bool {
 	if s.last.Before(to) {
 		return true
 	}
-	// It is counted a moment before or after its differences are told.
-	return within(s.lists[resource], from.Add(-5*time.Second), to.Add(2*time.Second))
+	return about(s.lists[resource], from, to)
 }
 
 // ended says whether a resource may have been gone with its definition.
 func (s *sampler) ended(resource string, at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	from, to := at.Add(-5*time.Second), at.Add(2*time.Second)
-	return s.last.Before(at) || within(s.ends[resource], from, to) || within(s.restarts, from, to)
+	return s.last.Before(at) || about(s.ends[resource], at, at) || about(s.restarts, at, at)
 }
 
 // restarted says whether the process was another one between two moments.
@@ -151,6 +149,12 @@ func (s *sampler) expired(resource string, at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return within(s.gone[resource], at.Add(-10*time.Second), at.Add(time.Second))
+}
+
+// about says whether one may be of what was told between two moments: it is sampled a
+// moment before or after that.
+func about(all []between, from, to time.Time) bool {
+	return within(all, from.Add(-5*time.Second), to.Add(2*time.Second))
 }
 
 func within(all []between, from, to time.Time) bool {

@@ -184,7 +184,6 @@ func (s *soak) prepare(ctx context.Context, stable []history.Resource) error {
 			// What a process listed after its last sample, the API server knows.
 			return s.restarted(from, to) && s.audit.listed(resource, from, to)
 		},
-		Restarted: s.restarted,
 		Ended: func(resource string, at time.Time) bool {
 			return resource == brittles.Name() && slices.ContainsFunc(s.samplers, func(s *sampler) bool { return s.ended(resource, at) })
 		},
