@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/kubeapi"
 )
 
 const (
@@ -151,24 +152,20 @@ func (w *watcher) resume(ctx context.Context, last string, wait time.Duration) (
 	return beginning{}, err
 }
 
-// askBackAfter is how long a copy may be behind a client before the API server is asked
-// whether the client's version ever was. Most are behind for some milliseconds only.
-const askBackAfter = 300 * time.Millisecond
-
 // await waits until the copy is where the client is. It may be behind for a while,
 // whatever its state. Where the cluster went back in time, the version never came to be,
 // which is reported: it has to be asked before the new history passes the version, since
 // it cannot be told afterwards.
 func (w *watcher) await(ctx context.Context, version string, wait time.Duration) (back bool, err error) {
-	soon := min(wait, askBackAfter)
-	if err = waitVersion(ctx, w.view.Store, version, soon); !errors.Is(err, cache.ErrTooNew) {
+	over := time.Now().Add(wait)
+	if err = waitVersion(ctx, w.view.Store, version, min(wait, kubeapi.SuspectAfter)); !errors.Is(err, cache.ErrTooNew) {
 		return false, err
 	}
 	w.ahead = version
 	if w.wentBack(ctx) {
 		return true, nil
 	}
-	return false, waitVersion(ctx, w.view.Store, version, wait-soon)
+	return false, waitVersion(ctx, w.view.Store, version, time.Until(over))
 }
 
 // wentBack reports whether the client is ahead of the copy at a version that never

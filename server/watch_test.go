@@ -377,7 +377,7 @@ func TestWatchFromAnotherFuturePassed(t *testing.T) {
 			upstream.version.Store("100")
 			w := newWorld(t, func(o *Options) { o.Upstream = func(string) kubeapi.Upstream { return upstream } })
 			base := serve(t, w)
-			passed := time.AfterFunc(8*askBackAfter, func() {
+			passed := time.AfterFunc(8*kubeapi.SuspectAfter, func() {
 				upstream.version.Store("600")
 				w.pods.store.Bookmark("", "600")
 			})

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/informerd/informerd/cache"
-	"github.com/informerd/informerd/server/reply"
 )
 
 const (
@@ -25,9 +24,9 @@ const (
 	// enough for some bookmarks. The first may be of a version five seconds old,
 	// as etcd tells the API server no more often how far it is.
 	versionWait = 10 * time.Second
-	// horizonAfter is when a copy that has not reached a version is suspected to
-	// be behind only because nothing happens to its objects.
-	horizonAfter = 300 * time.Millisecond
+	// SuspectAfter is when a copy that has not reached a version is suspected to be behind
+	// only because nothing happens to its objects, or because the version never was.
+	SuspectAfter = 300 * time.Millisecond
 	// horizonWatch is the seconds that a watch for a bookmark lasts: the API
 	// server sends one two seconds before the end, but not in shorter watches.
 	horizonWatch = "4"
@@ -68,11 +67,7 @@ func (a *API) reachPresent(ctx context.Context, t *target) (string, error) {
 		return "", err
 	}
 	if c, err := resourceversion.CompareResourceVersion(version, held); err == nil && c < 0 && !t.spec().Aggregated {
-		status := reply.Failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, fmt.Sprintf(
-			"the API server is at resourceVersion %s, behind the copy of %s at %s: etcd was restored, and the copy is about to be listed again",
-			version, t.spec().Name(), held))
-		status.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
-		return "", &apierrors.StatusError{ErrStatus: status}
+		return "", errLeftBehind(t.view, version, held)
 	}
 	return version, a.reachVersion(ctx, t, version)
 }
@@ -116,7 +111,7 @@ func (t *target) sources() []cache.StoreSource {
 func (a *API) reachVersion(ctx context.Context, t *target, version string) error {
 	waiting, cancel := context.WithTimeout(ctx, versionWait)
 	defer cancel()
-	soon, cancelSoon := context.WithTimeout(waiting, horizonAfter)
+	soon, cancelSoon := context.WithTimeout(waiting, SuspectAfter)
 	defer cancelSoon()
 	err := t.view.Store.WaitVersionIn(soon, t.namespace, version)
 	for errors.Is(err, cache.ErrTooNew) && waiting.Err() == nil {

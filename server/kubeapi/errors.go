@@ -105,6 +105,13 @@ func errNamespaceMissing(v *cache.View, m cache.MissingNamespace) error {
 	return errNoData(v, m.State, fmt.Sprintf("%s of namespace %s is %s in informerd: there is no data to answer from", v.Spec.Name(), m.Namespace, m.State), m.Reason)
 }
 
+// errLeftBehind is about a copy of a history that a restore has undone: it is about to
+// be replaced.
+func errLeftBehind(v *cache.View, present, held string) error {
+	return errNoData(v, cache.Stale, fmt.Sprintf("the API server is at resourceVersion %s, behind the copy of %s at %s", present, v.Spec.Name(), held),
+		"etcd was restored, and the copy is about to be listed again")
+}
+
 // passes reports whether a state without data ends by itself.
 func passes(state cache.State) bool { return state != cache.Forbidden && state != cache.Failed }
 

@@ -59,7 +59,7 @@ func (s *stream) neverWas(ctx context.Context, version string) bool {
 	if !before(s.view.Store.Version(), version) {
 		return false
 	}
-	soon, cancel := context.WithTimeout(ctx, horizonAfter)
+	soon, cancel := context.WithTimeout(ctx, SuspectAfter)
 	defer cancel()
 	return s.view.Store.WaitVersionIn(soon, s.namespace, version) != nil && s.api.WentBack(ctx, s.view, version)
 }
