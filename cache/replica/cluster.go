@@ -70,7 +70,7 @@ type cluster struct {
 	err         error
 	since       time.Time
 	reached     bool
-	answered    time.Time // when the question of every two seconds was, last
+	answered    time.Time // when it last answered what it is asked every two seconds
 	turns       turns
 	away        chan struct{} // not nil while the server is away; closed at its return
 	back        chan struct{} // closed, and replaced, at its next return

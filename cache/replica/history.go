@@ -233,9 +233,9 @@ func (s *source) judgePast(ctx context.Context, unsure []*cache.Object, version 
 		case meta == nil:
 			j = judgement{lacks, fmt.Errorf("%w: at %s, %s is not there and has resourceVersion %s here", errLacks, version, o.Key(), o.ResourceVersion())}
 		default:
-			as, found := compareNewest(o, meta, version)
+			alike, found := compareNewest(o, meta, version)
 			switch {
-			case as:
+			case alike:
 				equal++
 			case found.verdict == goneBack:
 				return found
@@ -244,7 +244,7 @@ func (s *source) judgePast(ctx context.Context, unsure []*cache.Object, version 
 			}
 		}
 	}
-	if equal > 0 && equal == len(unsure) {
+	if equal == len(unsure) {
 		s.doubt(nil) // what is gone was deleted since, which the watch tells
 	}
 	return j

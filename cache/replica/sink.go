@@ -83,8 +83,9 @@ func (s sink) Replace(items []any, version string) error {
 		s.servedFrom(s.serving)
 	}
 	s.demand = relistDemand{}
+	listed := s.store.Versions()[s.namespace]
 	s.mu.Lock()
-	s.listed = s.store.Versions()[s.namespace]
+	s.listed = listed
 	s.mu.Unlock()
 	asked := s.asked
 	s.breakPromise()

@@ -157,9 +157,10 @@ func (s *source) servedBy() string {
 // asListed reports whether nothing was told since the last list. What a watch tells
 // after it may be of another server, which may not know yet that etcd was restored.
 func (s *source) asListed() bool {
+	now := s.store.Versions()[s.namespace]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.listed != "" && s.listed == s.store.Versions()[s.namespace]
+	return s.listed != "" && s.listed == now
 }
 
 func (s *source) live() bool { return s.get().live(time.Now(), s.lease) }

@@ -423,10 +423,7 @@ func TestSecondTierTakesNothingOlder(t *testing.T) {
 				}
 				tt.start()
 				time.Sleep(5 * time.Second)
-				second, err := tt.second.cluster("c")
-				if err != nil {
-					t.Fatal(err)
-				}
+				second := tt.cluster()
 				history := second.presentHistory()
 				c.when(t, tt.second, tt.specs)
 				for range 60 {
@@ -464,10 +461,7 @@ func TestBehindLeavesNoWatch(t *testing.T) {
 		l.hangUp()
 		tt.start()
 		time.Sleep(5 * time.Second)
-		second, err := tt.second.cluster("c")
-		if err != nil {
-			t.Fatal(err)
-		}
+		second := tt.cluster()
 		second.rewritten(second.presentHistory(), errRewritten)
 		time.Sleep(2 * time.Minute)
 		if n := tt.first.pods().Status().Subscribers; n > 2 {
@@ -477,6 +471,16 @@ func TestBehindLeavesNoWatch(t *testing.T) {
 		tt.equal(time.Minute)
 		tt.live(30 * time.Second)
 	})
+}
+
+// cluster is that of the second.
+func (tt *tiers) cluster() *cluster {
+	tt.t.Helper()
+	c, err := tt.second.cluster("c")
+	if err != nil {
+		tt.t.Fatal(err)
+	}
+	return c
 }
 
 // equal waits until the pods of the second are those of etcd.

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/informerd/informerd/cache"
@@ -20,9 +21,9 @@ const (
 	// verifyGrace is how long a difference may last before it is one: the watch
 	// may just be about to deliver it.
 	verifyGrace = 10 * time.Second
-	// verifyDoubts bounds how many differences are looked into one by one. If none of
-	// them is one any more, objects come and go faster than they can be compared: what
-	// differs for good is looked into at another time, as they are in random order.
+	// verifyDoubts bounds how many differences are looked into one by one. More of them
+	// are compared a second time first: what comes and goes faster than the objects can be
+	// listed differs once, what the watch lost differs again.
 	verifyDoubts = 20
 )
 
@@ -90,26 +91,18 @@ type ref struct{ uid, version string }
 
 // verify names the first object that differs; "" if none does.
 func (s *source) verify(ctx context.Context) (differ string, err error) {
-	if err := s.acquire(ctx); err != nil {
-		return "", err
+	doubts, err := s.differing(ctx)
+	if err == nil && len(doubts) > verifyDoubts {
+		first := sets.New(doubts...)
+		doubts, err = s.differing(ctx)
+		doubts = slices.DeleteFunc(doubts, func(key cache.Key) bool { return !first.Has(key) })
 	}
-	theirs, version, err := s.listRefs(ctx)
-	s.release()
 	if err != nil {
 		return "", err
 	}
-	wctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	if err := s.store.WaitVersionIn(wctx, s.namespace, version); errors.Is(err, cache.ErrTooNew) {
-		return "", errNotReached // no bookmark came
-	} else if err != nil {
-		return "", err
-	}
-	doubts := s.compare(theirs, version)
-	rand.Shuffle(len(doubts), func(i, j int) { doubts[i], doubts[j] = doubts[j], doubts[i] })
 	for n, key := range doubts {
 		if n == verifyDoubts {
-			return "", errNotReached
+			return fmt.Sprintf("%d objects, %s among them", len(doubts), key), nil
 		}
 		if same, err := s.sameObject(ctx, key); err != nil {
 			return "", err
@@ -118,6 +111,26 @@ func (s *source) verify(ctx context.Context) (differ string, err error) {
 		}
 	}
 	return "", nil
+}
+
+// differing lists the keys in which the copy seems to differ from the server.
+func (s *source) differing(ctx context.Context) ([]cache.Key, error) {
+	if err := s.acquire(ctx); err != nil {
+		return nil, err
+	}
+	theirs, version, err := s.listRefs(ctx)
+	s.release()
+	if err != nil {
+		return nil, err
+	}
+	wctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if err := s.store.WaitVersionIn(wctx, s.namespace, version); errors.Is(err, cache.ErrTooNew) {
+		return nil, errNotReached // no bookmark came
+	} else if err != nil {
+		return nil, err
+	}
+	return s.compare(theirs, version), nil
 }
 
 // listRefs lists the identities of all objects.
