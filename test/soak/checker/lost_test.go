@@ -62,6 +62,37 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// TestUntouched: a watch goes on over a restore that took nothing of its resource back, as
+// nothing shows that; and over no other.
+func TestUntouched(t *testing.T) {
+	for name, c := range map[string]struct {
+		fork  int64
+		made  bool
+		rules []string
+	}{
+		"nothing":           {fork: 18},
+		"a change":          {fork: 17, rules: []string{"missed"}},
+		"made since":        {fork: 18, made: true, rules: []string{"missed"}},
+		"made, and nothing": {fork: 20, made: true, rules: []string{"missed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(Options{})
+			watch := w.checker.Watch("r", cms, Selection{})
+			watch.List(18, objects{"n/a": a18, "n/b": b16})
+			watch.Begin(18, false)
+			watch.Bookmark(20)
+			w.check(t)
+			e := w.log.Fork(w.log.Now(), c.fork)
+			if c.made {
+				e.Add(cms, "n/c", history.Change{Object: object(c.fork+1, "uc", "one"), Seen: time.Now()})
+			}
+			e.Progress(50_000)
+			watch.Bookmark(50_000)
+			w.check(t, c.rules...)
+		})
+	}
+}
+
 // TestCopyOfASnapshot: an informer goes back where it lists a process that has only what
 // was saved, and nowhere else.
 func TestCopyOfASnapshot(t *testing.T) {

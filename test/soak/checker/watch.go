@@ -264,12 +264,23 @@ func (w *Watch) failLocked(r record, rule, format string, args ...any) {
 	w.broken = true
 }
 
-// possibleLocked are the histories that the next event may be of: those it was in,
-// and those that fork from them later.
+// possibleLocked are the histories that the next event may be of: those it was in, those
+// that fork from them later, and those that passed the reader's version with what it holds:
+// of such a restore there is nothing to tell.
 func (w *Watch) possibleLocked() []*history.Epoch {
 	return w.checker.epochsLocked(func(e *history.Epoch) bool {
-		return slices.ContainsFunc(w.epochs, func(was *history.Epoch) bool { return history.Common(was, e) >= w.at })
+		return slices.ContainsFunc(w.epochs, func(was *history.Epoch) bool { return history.Common(was, e) >= w.at }) || w.untouchedLocked(e)
 	}, 0)
+}
+
+// untouchedLocked says whether a later history than the reader's took back nothing that
+// it holds or was told.
+func (w *Watch) untouchedLocked(e *history.Epoch) bool {
+	if len(w.epochs) == 0 || e.Number <= w.epochs[len(w.epochs)-1].Number {
+		return false
+	}
+	head, _ := e.Head()
+	return head >= w.at && difference(w.held, e.State(w.resource, w.at, w.selection.keeps)) == ""
 }
 
 func (w *Watch) eventLocked(r record) {
