@@ -99,18 +99,11 @@ func (s *Store) applyLocked(t EventType, o *Object, before string) []Event {
 	return told.events()
 }
 
-// same reports whether o, of a watch, brings nothing new: a watch tells of changes,
-// and every change has a version of its own. Lists are compared by content, see
-// differences.
+// same reports whether o, of a watch, brings nothing new. Equal versions do not say that:
+// some aggregated API servers send none, and another informerd tells what an upgrade, a
+// definition or one of its rules made different as a change at the same version.
 func same(held, o *Object) bool {
-	if held.UID() != o.UID() || held.ResourceVersion() != o.ResourceVersion() {
-		return false
-	}
-	if o.ResourceVersion() != "" {
-		return true
-	}
-	// Some aggregated API servers send no resourceVersion.
-	return sameJSON(held, o)
+	return held.UID() == o.UID() && held.ResourceVersion() == o.ResourceVersion() && sameJSON(held, o)
 }
 
 // enterLocked makes o what is held under its key.

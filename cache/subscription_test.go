@@ -207,7 +207,17 @@ func TestApplyRules(t *testing.T) {
 	if got, want := readAll(t, sub), "DELETED a/x@11, ADDED a/x@12"; got != want {
 		t.Errorf("a new UID gives %q, want %q", got, want)
 	}
-	// Without resourceVersions the content decides.
+	rewritten, err := s.Decode(fmt.Appendf(nil, `{"metadata":{"name":"x","namespace":"a","uid":"another","resourceVersion":"12"},"rewritten":true}`), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		s.Apply("", Modified, rewritten)
+	}
+	if got, want := readAll(t, sub), "MODIFIED a/x@12"; got != want {
+		t.Errorf("other content at the same version gives %q, want %q", got, want)
+	}
+	// Without resourceVersions the content decides, too.
 	for _, raw := range []string{`{"metadata":{"name":"m","uid":"u"},"n":1}`, `{"metadata":{"name":"m","uid":"u"},"n":1}`, `{"metadata":{"name":"m","uid":"u"},"n":2}`} {
 		o, err := s.Decode([]byte(raw), "", "")
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -445,6 +446,45 @@ func TestSecondTierTakesNothingOlder(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSecondTierIsRedacted: what the first redacts is told as changes without a new version,
+// and goes from the second, too; so does what it shows again.
+func TestSecondTierIsRedacted(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		l := newLiar(1)
+		for _, name := range numbered("p", 12) {
+			l.putIn("pods", name, "1", func(o *fakeObject) { o.secret = "hush" })
+		}
+		tt := twoTiers(t, l, Options{})
+		for _, paths := range [][]string{{"spec.secret"}, nil} {
+			specs := slices.Clone(tt.specs)
+			specs[0].Redact = paths
+			if err := tt.first.Apply("c", specs); err != nil {
+				t.Fatal(err)
+			}
+			within(t, 10*time.Second, fmt.Sprintf("the second as the first, which redacts %v", paths), func() bool {
+				i, err := tt.second.Informer(specOf("pods").Resource)
+				if err != nil || i.View().Store == nil {
+					return false
+				}
+				for _, o := range i.View().Store.Holdings("").All() {
+					raw, err := o.AppendJSON(nil)
+					if err != nil || strings.Contains(string(raw), "hush") != (paths == nil) {
+						return false
+					}
+				}
+				return true
+			})
+		}
+		i, err := tt.second.Informer(specOf("pods").Resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := i.Status(); s.Relists != 1 || s.State != cache.Live {
+			t.Errorf("the second is %s after %d relists, want live after the first list", s.State, s.Relists)
+		}
+	})
 }
 
 // TestBehindLeavesNoWatch: a streaming list of a first tier that is behind is given up
