@@ -39,10 +39,11 @@ type feed struct {
 
 // handedOver is what a feed inherits from the one before it: the standing of each
 // source. If what that one holds is just as it was listed a moment ago, versions need
-// not be judged again.
+// not be judged again; known is when its history was.
 type handedOver struct {
 	standings map[string]standing
 	listed    bool
+	known     time.Time
 }
 
 const (
@@ -125,7 +126,7 @@ func (f *feed) watch(ctx context.Context, namespaces []string) error {
 			s.standing = f.informer.restoredStanding()
 			if h := f.resuming; h != nil {
 				if before, ok := h.standings[ns]; ok {
-					s.standing, s.judged = before, h.listed
+					s.standing, s.judged, s.known = before, h.listed, h.known
 				}
 			}
 		}

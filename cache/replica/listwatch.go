@@ -49,7 +49,8 @@ func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) 
 	// Whatever version the Reflector holds: the list is to be of the latest one,
 	// which a server that lags cannot answer with less.
 	opts.ResourceVersion = ""
-	s.asked, s.consistent = time.Now(), false
+	s.begin()
+	s.consistent = false
 	w, err := s.watchList(ctx, opts)
 	if err != nil {
 		s.listErr = err

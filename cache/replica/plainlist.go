@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/informerd/informerd/cache/rawjson"
 	"github.com/klauspost/compress/gzip"
@@ -64,7 +63,7 @@ func (s *source) plainList(ctx context.Context, opts metav1.ListOptions) (*itemL
 		opts.Limit = 0
 	}
 	if opts.Continue == "" {
-		s.asked = time.Now()
+		s.begin()
 	}
 	ctx, answer := withAnswer(ctx)
 	if s.consistent = s.begins(); s.consistent {

@@ -66,7 +66,7 @@ func (s *source) findDifference(ctx context.Context) (*difference, error) {
 		return nil, err
 	}
 	defer s.release()
-	s.asked = time.Now()
+	s.begin()
 	answered, answer := withAnswer(ctx)
 	d, changed, err := s.compareRefs(answered, version)
 	if err != nil {

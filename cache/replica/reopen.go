@@ -58,6 +58,15 @@ func (re *reopening) open() apiwatch.Interface {
 			}
 		}
 		stream, err := s.openWatch(w.ctx, re.options())
+		if err == nil && re.heldUp() {
+			if goOn, over := re.judged(); !goOn {
+				stream.Stop()
+				if over {
+					return nil
+				}
+				continue
+			}
+		}
 		if err == nil {
 			s.count.restarts.Add(1)
 			s.accepted()
@@ -76,6 +85,14 @@ func (re *reopening) open() apiwatch.Interface {
 	return nil
 }
 
+// heldUp reports whether a stream that was just opened came long after the history was
+// known: the process may have been stopped, or the server slow, while etcd was restored
+// and passed the version. From here on a restore would end the stream.
+func (re *reopening) heldUp() bool {
+	s := re.w.src
+	return !s.spec.Aggregated && time.Since(s.known) > lateEnd
+}
+
 // refuse notes an attempt that failed.
 func (re *reopening) refuse(err error) {
 	re.failed, re.regular = true, false
@@ -89,7 +106,7 @@ func (re *reopening) refuse(err error) {
 // its bytes. goOn says that the watch may be reopened, over that it has ended.
 func (re *reopening) judged() (goOn, over bool) {
 	w, s := re.w, re.w.src
-	epoch := s.cluster.configured()
+	epoch, began := s.cluster.configured(), time.Now()
 	j := s.judge(w.ctx, w.version)
 	if w.ctx.Err() != nil {
 		return false, true
@@ -116,7 +133,7 @@ func (re *reopening) judged() (goOn, over bool) {
 		w.endExpired(demand.reason)
 		return false, true
 	}
-	s.epoch, re.regular = epoch, true
+	s.epoch, s.known, re.regular = epoch, began, true
 	if !s.live() && s.bringsBookmarks() {
 		s.askPresent()
 	}

@@ -3,6 +3,8 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -256,6 +258,70 @@ func TestRestoredWhileHeld(t *testing.T) {
 		d.becomes(90*time.Second, cache.Live)
 		d.equal(0)
 	})
+}
+
+// TestRestoredAmidReopening: a process is held up between the proof that the history is the
+// copy's and the answer to its watch, while etcd is restored and passes the copy's version.
+func TestRestoredAmidReopening(t *testing.T) {
+	for name, reopens := range map[string]func(d *deceived, start func()){
+		"a start":       func(d *deceived, start func()) { d.stop(); start() },
+		"a cut":         func(d *deceived, _ func()) { d.l.hangUp() },
+		"a regular end": func(*deceived, func()) { time.Sleep(6 * time.Minute) },
+		"a list": func(d *deceived, _ func()) {
+			sources, _ := d.pods().feedNow().running()
+			sources[0].demandOf(relistDemand{reason: "for a test", full: true})
+		},
+		"another rule": func(d *deceived, _ func()) {
+			pods := specOf("pods")
+			pods.FieldSelector = "metadata.name!=none"
+			if err := d.Apply("c", []cache.Spec{pods, specOf("r1")}); err != nil {
+				d.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				db := newMemory()
+				l, d, o := grown(t, 1, Options{Snapshots: db})
+				backup := l.backup()
+				l.put("p0", "lost")
+				l.delete("p1")
+				l.put("new", "lost")
+				d.equal(10 * time.Second)
+				time.Sleep(5 * time.Second)
+				o.stop()
+				var held atomic.Bool
+				restored := make(chan struct{})
+				l.each(func(m *member) {
+					m.answer = func(verb, resource string) int {
+						if verb == "watch" && resource == "pods" && held.CompareAndSwap(false, true) {
+							time.Sleep(10 * time.Second)
+							l.restore(backup)
+							l.each(func(m *member) { // restarted before it gets the request
+								m.log, m.start, m.seen = slices.Clone(l.facts), backup, backup
+							})
+							l.pass(backup + 1000)
+							l.put("p3", "later")
+							close(restored)
+						}
+						return 0
+					}
+				})
+				reopens(d, func() { d = deceive(t, l, Options{Snapshots: db}, specOf("pods"), specOf("r1")) })
+				within(t, 10*time.Minute, "a watch", func() bool {
+					select {
+					case <-restored:
+						return true
+					default:
+						return false
+					}
+				})
+				d.equal(30 * time.Second)
+				d.becomes(90*time.Second, cache.Live)
+				d.equal(0)
+			})
+		})
+	}
 }
 
 // TestListedUntilToldMore: what a successor holds is of the history it was listed in

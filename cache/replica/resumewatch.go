@@ -329,6 +329,7 @@ func (w *resumeWatch) closed(opened time.Time, re *reopening) bool {
 		return w.resumable()
 	}
 	re.reset()
+	w.src.known = time.Now()
 	// The server ends a watch at its timeout after sending all it has. Where it sends
 	// no bookmarks there is no other proof.
 	if !w.src.bringsBookmarks() && !w.prove(claim{version: w.version, told: opened.Add(time.Duration(w.timeout) * time.Second)}) {

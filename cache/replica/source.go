@@ -51,6 +51,9 @@ type source struct {
 	// judged. Only the goroutine of the open watch touches it, and reflect before
 	// there is one.
 	epoch int
+	// known is when the history of what is held was: it was asked for in a list, began to
+	// be judged, or a watch of it ended as it should. It is touched as epoch is.
+	known time.Time
 
 	// resume is the version the first watch continues from; "" for none. Only
 	// the Reflector's goroutine touches it and the fields below.
@@ -154,6 +157,12 @@ func (s *source) servedBy() string {
 	return s.served
 }
 
+// begin notes that what is to be held, of the latest version, is asked for now.
+func (s *source) begin() {
+	s.asked = time.Now()
+	s.known = s.asked
+}
+
 // asListed reports whether nothing was told since the last list. What a watch tells
 // after it may be of another server, which may not know yet that etcd was restored.
 func (s *source) asListed() bool {
@@ -225,6 +234,7 @@ func endOf(ctx context.Context) error {
 func (s *source) resumeJudged(ctx context.Context) error {
 	backoff, since := s.retry.backoff(), time.Now()
 	for s.cluster.awaitReachable(ctx) {
+		s.known = time.Now()
 		j := s.judge(ctx, s.resume)
 		if j.verdict == same {
 			demand, err := s.upgraded(ctx, since)

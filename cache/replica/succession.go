@@ -156,7 +156,7 @@ func (i *Informer) takeOver(why *succession, next *feed) *succession {
 	current := i.feedNow()
 	after := &feed{
 		informer: i, spec: next.spec, store: current.store, history: next.history,
-		resuming: &handedOver{next.standings(), next.asListed()}, served: next.servedBy(),
+		resuming: &handedOver{next.standings(), next.asListed(), next.known()}, served: next.servedBy(),
 	}
 	if next.resuming != nil {
 		after.resuming, after.served = next.resuming, next.served
@@ -228,6 +228,17 @@ func (f *feed) asListed() bool {
 	return !slices.ContainsFunc(sources, func(s *source) bool { return !s.asListed() })
 }
 
+// known is when the history of all its sources, which have ended, was known.
+func (f *feed) known() (oldest time.Time) {
+	sources, _ := f.running()
+	for _, s := range sources {
+		if oldest.IsZero() || s.known.Before(oldest) {
+			oldest = s.known
+		}
+	}
+	return oldest
+}
+
 // inheritLocked gives a feed that has not begun the standings of the one before it,
 // so that there is a View of it at once.
 func (f *feed) inheritLocked() {
@@ -283,7 +294,7 @@ func (i *Informer) made(current *feed, spec cache.Spec) *feed {
 	}
 	return &feed{
 		informer: i, spec: spec, store: store, history: current.history,
-		resuming: &handedOver{current.standings(), false}, served: current.servedBy(),
+		resuming: &handedOver{standings: current.standings()}, served: current.servedBy(),
 	}
 }
 
