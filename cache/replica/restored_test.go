@@ -294,7 +294,10 @@ func TestRestoredAmidReopening(t *testing.T) {
 				restored := make(chan struct{})
 				l.each(func(m *member) {
 					m.answer = func(verb, resource string) int {
-						if verb == "watch" && resource == "pods" && held.CompareAndSwap(false, true) {
+						if verb != "watch" || resource != "pods" {
+							return 0
+						}
+						if held.CompareAndSwap(false, true) {
 							time.Sleep(10 * time.Second)
 							l.restore(backup)
 							l.each(func(m *member) { // restarted before it gets the request
@@ -304,6 +307,7 @@ func TestRestoredAmidReopening(t *testing.T) {
 							l.put("p3", "later")
 							close(restored)
 						}
+						<-restored // a successor's watch may be the first, and its heir's the second
 						return 0
 					}
 				})

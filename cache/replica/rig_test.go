@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -36,10 +37,12 @@ func startRig(t *testing.T, api *fakeAPI, options Options, specs ...cache.Spec) 
 		options.SaveInterval = 20 * time.Millisecond
 	}
 	if options.Log == nil {
-		options.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+		options.Log = testLog(t)
 	}
 	options.verifyGrace = 200 * time.Millisecond
-	options.retry = retry{first: time.Millisecond, last: 50 * time.Millisecond}
+	if options.retry == (retry{}) {
+		options.retry = retry{first: time.Millisecond, last: 50 * time.Millisecond}
+	}
 	f := NewFactory(options)
 	if len(specs) == 0 {
 		specs = []cache.Spec{fakeSpec}
@@ -56,6 +59,35 @@ func startRig(t *testing.T, api *fakeAPI, options Options, specs ...cache.Spec) 
 	r := &rig{Factory: f, api: api, stop: sync.OnceValue(func() error { cancel(); return <-done })}
 	t.Cleanup(func() { _ = r.stop() })
 	return r
+}
+
+// testLog logs to the output of a test until it ends. client-go does not wait for the
+// goroutine of a watch that it stops, which may have a last line to log.
+func testLog(t *testing.T) *slog.Logger {
+	out := &testOutput{w: t.Output()}
+	t.Cleanup(out.close)
+	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// testOutput drops what is written after it was closed.
+type testOutput struct {
+	mu sync.Mutex
+	w  io.Writer // nil once it was closed
+}
+
+func (o *testOutput) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.w == nil {
+		return len(p), nil
+	}
+	return o.w.Write(p)
+}
+
+func (o *testOutput) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.w = nil
 }
 
 func (r *rig) pods() *Informer {

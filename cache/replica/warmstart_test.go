@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/informerd/informerd/cache"
@@ -120,7 +121,8 @@ func TestIdentityRefusedAtFirst(t *testing.T) {
 			return refused
 		}
 	})
-	second := startRig(t, api, Options{Snapshots: db})
+	// The refusals are over long before patience is, on any machine.
+	second := startRig(t, api, Options{Snapshots: db, retry: retry{first: time.Millisecond, last: time.Hour}})
 	second.becomes(t, cache.Live)
 	second.equal(t)
 	if s := second.pods().Status(); s.SnapshotDrops != 0 || api.count("list")+api.count("watchlist") != 0 {
