@@ -66,6 +66,7 @@ type cluster struct {
 	uid         string
 	servers     servers // the versions that its API servers say they are
 	marks       marks
+	unmarked    bool                // the cluster does not let marks be made
 	said        map[string]struct{} // what was warned of
 	err         error
 	since       time.Time

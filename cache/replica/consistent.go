@@ -122,7 +122,7 @@ func (c *cluster) present(ctx context.Context) (string, error) {
 // of every copy.
 func (c *cluster) forgetMarks() {
 	c.mu.Lock()
-	c.marks = marks{}
+	c.marks, c.unmarked = marks{}, true
 	c.mu.Unlock()
 }
 
@@ -131,7 +131,11 @@ func (c *cluster) forgetMarks() {
 func (c *cluster) note(history context.Context, version string, asked time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.history != history || c.marks.note(version, asked, time.Now())
+	if c.history != history {
+		return true
+	}
+	c.unmarked = false
+	return c.marks.note(version, asked, time.Now())
 }
 
 // wentBack ends the history of which etcd has had a higher version than now: it was
@@ -189,12 +193,13 @@ func (c *cluster) confirmed(version string) bool {
 }
 
 // provenAt is when a copy that is complete up to version, as it was told at a moment,
-// was current for sure; zero if that is not known. Of a cluster that does not show
-// its namespaces, a bookmark is believed to be as fresh as it looks.
+// was current for sure; zero if that is not known, as before the first consistent read.
+// Of a cluster that does not show its namespaces, a bookmark is believed to be as fresh
+// as it looks.
 func (c *cluster) provenAt(version string, told time.Time) time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if len(c.marks.all) == 0 {
+	if c.unmarked {
 		return told
 	}
 	if at := c.marks.proven(version); at.Before(told) {

@@ -66,6 +66,7 @@ type Factory struct {
 	ctx    context.Context // of all informers; ended by Run
 	cancel context.CancelFunc
 	saver  saver
+	pulse  pulse // beats while Run runs
 
 	applying sync.Mutex // one Apply at a time; taken before mu
 	mu       sync.RWMutex
@@ -149,6 +150,7 @@ func (f *Factory) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { f.repackLoop(ctx) })
 	beside.Go(func() { f.tellStale(ctx) })
+	beside.Go(func() { f.pulse.run(ctx) })
 	f.saveLoop(ctx)
 	beside.Wait()
 	f.applying.Lock()

@@ -20,6 +20,7 @@ type reopening struct {
 	regular bool
 	prove   bool          // the next stream is to bring a bookmark soon
 	ended   time.Time     // when the last stream did
+	opened  time.Time     // when the present one was
 	delay   time.Duration // that the server asked for
 	// back is the next return of the server after an absence, as of the last attempt.
 	back <-chan struct{}
@@ -27,7 +28,7 @@ type reopening struct {
 
 // newReopening is for a watch that begins where a judged copy or a list ended.
 func newReopening(w *resumeWatch) *reopening {
-	re := &reopening{w: w, regular: true, ended: time.Now(), back: w.src.cluster.nextReturn()}
+	re := &reopening{w: w, regular: true, ended: time.Now(), opened: time.Now(), back: w.src.cluster.nextReturn()}
 	re.reset()
 	return re
 }
@@ -58,6 +59,7 @@ func (re *reopening) open() apiwatch.Interface {
 			}
 		}
 		stream, err := s.openWatch(w.ctx, re.options())
+		re.opened = time.Now()
 		if err == nil && re.heldUp() {
 			if goOn, over := re.judged(); !goOn {
 				stream.Stop()

@@ -56,6 +56,8 @@ type resumeWatch struct {
 	initial bool
 	release func() // gives back the place among the syncs
 
+	// arrivals date what the open stream brings.
+	arrivals arrivals
 	// claims are bookmarks of versions that the server is being asked to confirm.
 	claims claims
 }
@@ -139,10 +141,12 @@ func (w *resumeWatch) run(stream apiwatch.Interface) {
 // forward delivers the events of one connection. It reports whether the watch
 // is to be continued on another.
 func (w *resumeWatch) forward(stream apiwatch.Interface, re *reopening) bool {
-	opened := time.Now()
 	silence := w.silence()
 	defer silence.Stop()
+	w.arrivals = arrivals{pulse: w.src.pulse, opened: re.opened}
+	left := re.opened // when the stream was left alone
 	for {
+		w.arrivals.paused(left, time.Now())
 		select {
 		case <-w.ctx.Done():
 			return false
@@ -157,6 +161,7 @@ func (w *resumeWatch) forward(stream apiwatch.Interface, re *reopening) bool {
 		case <-silence.C:
 			return w.silent(re)
 		case c := <-w.claims.answers:
+			left = time.Now()
 			if !w.answered(c) {
 				return false
 			}
@@ -167,8 +172,9 @@ func (w *resumeWatch) forward(stream apiwatch.Interface, re *reopening) bool {
 			}
 		case event, ok := <-stream.ResultChan():
 			if !ok {
-				return w.closed(opened, re)
+				return w.closed(re)
 			}
+			left = time.Now()
 			if event.Type == apiwatch.Error {
 				return w.failed(event, re)
 			}
@@ -178,7 +184,7 @@ func (w *resumeWatch) forward(stream apiwatch.Interface, re *reopening) bool {
 			if more, end := w.deliver(event, re); end {
 				return more
 			}
-			if event.Type == apiwatch.Bookmark && time.Since(opened) >= quickEnd {
+			if event.Type == apiwatch.Bookmark && time.Since(re.opened) >= quickEnd {
 				re.reset() // it is good for something
 			}
 		}
@@ -284,7 +290,7 @@ func (w *resumeWatch) bookmark(it *item, event apiwatch.Event) bool {
 	if w.behind(event) {
 		return true
 	}
-	c := claim{version: it.resourceVersion, told: time.Now().Add(-it.age), copied: it.copied}
+	c := claim{version: it.resourceVersion, told: w.arrivals.date(time.Now()).Add(-it.age), copied: it.copied}
 	if w.src.spec.Aggregated || c.copied || w.src.confirmed(c.version) {
 		return w.prove(c)
 	}
@@ -318,11 +324,11 @@ func (w *resumeWatch) answered(c claim) bool {
 }
 
 // closed decides what a stream that ended without an error means.
-func (w *resumeWatch) closed(opened time.Time, re *reopening) bool {
+func (w *resumeWatch) closed(re *reopening) bool {
 	if w.initial {
 		return false // the Reflector starts the streaming list again
 	}
-	lasted, asked := time.Since(opened), time.Duration(w.timeout)*time.Second
+	lasted, asked := time.Since(re.opened), time.Duration(w.timeout)*time.Second
 	re.regular = lasted >= asked-500*time.Millisecond && lasted <= asked+lateEnd
 	if !re.regular {
 		re.failed = lasted < quickEnd
@@ -332,7 +338,7 @@ func (w *resumeWatch) closed(opened time.Time, re *reopening) bool {
 	w.src.known = time.Now()
 	// The server ends a watch at its timeout after sending all it has. Where it sends
 	// no bookmarks there is no other proof.
-	if !w.src.bringsBookmarks() && !w.prove(claim{version: w.version, told: opened.Add(time.Duration(w.timeout) * time.Second)}) {
+	if !w.src.bringsBookmarks() && !w.prove(claim{version: w.version, told: re.opened.Add(asked)}) {
 		return false
 	}
 	return w.resumable()

@@ -44,6 +44,7 @@ type source struct {
 	renew chan struct{}
 	retry retry
 	lease time.Duration
+	pulse *pulse        // of the process
 	grace time.Duration // how long a difference may last: the watch may be about to tell
 	log   *slog.Logger
 
