@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -110,6 +111,7 @@ func (f *fakeResource) replace(t testing.TB, version string, objects ...string) 
 type fakeCaches struct {
 	resources []*fakeResource
 	clusters  []cache.ClusterStatus
+	away      atomic.Bool // no API server answers
 	snapshot  cache.SnapshotStatus
 }
 
@@ -151,7 +153,15 @@ func (f *fakeCaches) Resources() []Resource {
 	return all
 }
 
-func (f *fakeCaches) Clusters() []cache.ClusterStatus      { return f.clusters }
+func (f *fakeCaches) Clusters() []cache.ClusterStatus {
+	clusters := slices.Clone(f.clusters)
+	if f.away.Load() {
+		for n := range clusters {
+			clusters[n].Reachable = false
+		}
+	}
+	return clusters
+}
 func (f *fakeCaches) SnapshotStatus() cache.SnapshotStatus { return f.snapshot }
 
 // then is a moment for golden files.

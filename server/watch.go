@@ -40,6 +40,7 @@ type watcher struct {
 
 	ahead string    // the version of the client, while the copy has not reached it
 	askAt time.Time // when to ask the API server whether it ever was
+	mayBe bool      // it has said that it was not undone
 }
 
 // beginning is what a stream starts with.
@@ -158,19 +159,27 @@ func (w *watcher) resume(ctx context.Context, last string, wait time.Duration) (
 // it cannot be told afterwards.
 func (w *watcher) await(ctx context.Context, version string, wait time.Duration) (back bool, err error) {
 	over := time.Now().Add(wait)
-	if err = waitVersion(ctx, w.view.Store, version, min(wait, kubeapi.SuspectAfter)); !errors.Is(err, cache.ErrTooNew) {
-		return false, err
+	for {
+		soon := min(time.Until(over), kubeapi.SuspectAfter)
+		if w.mayBe {
+			soon = time.Until(over)
+		}
+		if err = waitVersion(ctx, w.view.Store, version, soon); !errors.Is(err, cache.ErrTooNew) {
+			return false, err
+		}
+		w.ahead = version
+		if w.wentBack(ctx) {
+			return true, nil
+		}
+		if !time.Now().Before(over) {
+			return false, err
+		}
 	}
-	w.ahead = version
-	if w.wentBack(ctx) {
-		return true, nil
-	}
-	return false, waitVersion(ctx, w.view.Store, version, time.Until(over))
 }
 
 // wentBack reports whether the client is ahead of the copy at a version that never
 // came to be. It asks the API server now and then, since nothing else would end
-// the wait.
+// the wait, and often as long as that has not told.
 func (w *watcher) wentBack(ctx context.Context) bool {
 	if w.ahead == "" || time.Now().Before(w.askAt) {
 		return false
@@ -179,8 +188,12 @@ func (w *watcher) wentBack(ctx context.Context) bool {
 		w.ahead = ""
 		return false
 	}
-	back := w.server.kube.WentBack(ctx, w.view, w.ahead)
-	w.askAt = time.Now().Add(w.server.Bookmarks)
+	back, err := w.server.kube.WentBack(ctx, w.view, w.ahead)
+	again := w.server.Bookmarks
+	if w.mayBe = err == nil; !w.mayBe {
+		again = min(again, kubeapi.SuspectAfter)
+	}
+	w.askAt = time.Now().Add(again)
 	return back
 }
 
@@ -281,7 +294,11 @@ func lost(err error) error {
 
 // pause is how long to wait for events before something else is due.
 func (w *watcher) pause() time.Duration {
-	return max(time.Millisecond, min(stateInterval, w.server.Heartbeat, w.server.Bookmarks))
+	d := min(stateInterval, w.server.Heartbeat, w.server.Bookmarks)
+	if w.ahead != "" && !w.mayBe {
+		d = min(d, kubeapi.SuspectAfter)
+	}
+	return max(time.Millisecond, d)
 }
 
 // opening says what the client cannot read from headers, then the present

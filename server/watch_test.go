@@ -390,6 +390,50 @@ func TestWatchFromAnotherFuturePassed(t *testing.T) {
 	}
 }
 
+// TestWatchFromAnotherFutureAway: while the API server is away nobody can tell whether a
+// version ever was. It is asked when it is back, before the new history passes the version.
+func TestWatchFromAnotherFutureAway(t *testing.T) {
+	for path, last := range map[string]string{
+		"/v1/resources/pods/objects?":             "500",
+		"/v1/query?resources=pods&":               "pods=500",
+		"/api/v1/namespaces/b/pods?":              "",
+		"/v1/resources/pods/objects?namespace=b&": "500",
+	} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			upstream := &at{}
+			w := newWorld(t, func(o *Options) { o.Upstream = func(string) kubeapi.Upstream { return upstream } })
+			w.caches.away.Store(true)
+			base := serve(t, w)
+			back := time.AfterFunc(8*kubeapi.SuspectAfter, func() {
+				upstream.version.Store("100")
+				w.caches.away.Store(false)
+			})
+			defer back.Stop()
+			passed := time.AfterFunc(16*kubeapi.SuspectAfter, func() {
+				upstream.version.Store("600")
+				w.pods.store.Bookmark("", "600")
+			})
+			defer passed.Stop()
+			if last == "" {
+				rec := w.get(t, path+"watch=true&resourceVersion=500&timeoutSeconds=20")
+				if !strings.Contains(rec.Body.String(), `"code":410`) {
+					t.Errorf("answered with %s, want 410", rec.Body)
+				}
+				return
+			}
+			s := open(t, base+path+"watch=true", "Last-Event-ID", last)
+			e := s.next()
+			for !strings.Contains(e.raw, "RESYNC") && !strings.Contains(e.raw, "410") {
+				if strings.Contains(e.raw, "600") {
+					t.Fatalf("event %s before RESYNC or 410", e.raw)
+				}
+				e = s.next()
+			}
+		})
+	}
+}
+
 // TestTooLargeVersion: a read at a version that the copy does not reach is answered
 // as by the API server.
 func TestTooLargeVersion(t *testing.T) {
