@@ -56,7 +56,7 @@ func (w *Watch) unseenLocked(r record) bool {
 // amidLocked says whether a list of a second tier is of the middle of the differences
 // that a list of the first one found, which are told as one change after the other: each
 // object that is not as it was at the version has changed again later, before the answer,
-// and will be told as it was then. The first tier may end amid them, and the second may
+// and will be told as it was then, or was gone, and will be told as deleted. The first tier may end amid them, and the second may
 // be asked, or saved, before it follows another; it was not proven current since.
 func (c *Checker) amidLocked(a Answer) bool {
 	relisted := c.opts.Relisted
@@ -72,7 +72,9 @@ func (c *Checker) amidLocked(a Answer) bool {
 			again := slices.ContainsFunc(e.Changes(a.Resource, key), func(change history.Change) bool {
 				return change.Version > a.Version && change.Seen.Before(a.Received)
 			})
-			if o, held := a.Objects[key]; !again || held && !had(e, a.Resource, key, o) {
+			_, there := then[key]
+			o, held := a.Objects[key]
+			if !again && (there || !held) || held && !had(e, a.Resource, key, o) {
 				return false
 			}
 		}

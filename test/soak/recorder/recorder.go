@@ -195,8 +195,9 @@ func (r *Recorder) ask(ctx context.Context, reader, path string, headers ...stri
 		return nil, err
 	}
 	a.Received, a.header = time.Now(), resp.Header
-	// A process that ended meanwhile has not answered; one that began may have.
-	a.Instance = r.Target.Instance()
+	if r.Target.Instance() != a.Instance {
+		return nil, fmt.Errorf("%s: whether %s answered, or the process after it, is not known", path, a.Instance)
+	}
 	a.State = resp.Header.Get("Informerd-State")
 	if a.State != "" {
 		seconds, err := strconv.ParseFloat(resp.Header.Get("Informerd-Age"), 64)
