@@ -10,7 +10,7 @@ const (
 	// beatPause is the time between two beats of a pulse.
 	beatPause = 250 * time.Millisecond
 	// missedBeat is how late a beat is if the process did not run: it was stopped, or the
-	// machine slept, or had no time for it.
+	// machine had no time for it.
 	missedBeat = time.Second
 )
 
