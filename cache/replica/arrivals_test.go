@@ -1,44 +1,53 @@
 package replica
 
 import (
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/informerd/informerd/cache"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
 
-// TestArrivals: what is read soon after a pause may have come at its beginning.
+// TestArrivals: what is read after a pause, and before the stream was found empty, may
+// have come at the beginning of the pause.
 func TestArrivals(t *testing.T) {
 	began := time.Now()
 	at := func(seconds float64) time.Time { return began.Add(time.Duration(seconds * float64(time.Second))) }
-	type pause struct{ from, to float64 }
+	type span struct{ from, to float64 }
 	for name, c := range map[string]struct {
 		opened    float64
-		unread    []pause
-		heldUp    pause
+		unread    []span
+		stopped   span // the process was
+		waits     []span
 		now, want float64
 	}{
-		"no pause":                    {0, nil, pause{}, 100, 100},
-		"a short one":                 {0, []pause{{99.6, 100}}, pause{}, 100, 100},
-		"soon after":                  {0, []pause{{90, 100}}, pause{}, 101, 90},
-		"long after":                  {0, []pause{{90, 100}}, pause{}, 103, 103},
-		"one runs into the next":      {0, []pause{{80, 90}, {91, 100}}, pause{}, 101, 80},
-		"one is over before the next": {0, []pause{{80, 90}, {93, 100}}, pause{}, 101, 93},
-		"held up":                     {0, nil, pause{70, 100}, 100, 70},
-		"held up, long ago":           {0, nil, pause{70, 90}, 100, 100},
-		"held up before":              {95, nil, pause{70, 94}, 95.5, 95},
-		"busy, then held up":          {0, []pause{{60, 70}}, pause{71, 100}, 101, 60},
+		"no pause":              {0, nil, span{}, nil, 100, 100},
+		"a short one":           {0, []span{{99.6, 100}}, span{}, nil, 100, 100},
+		"soon after":            {0, []span{{90, 100}}, span{}, []span{{100, 100.01}}, 101, 90},
+		"empty since":           {0, []span{{90, 100}}, span{}, []span{{100, 100.1}}, 100.2, 100.2},
+		"long after":            {0, []span{{90, 100}}, span{}, nil, 111, 111},
+		"into the next":         {0, []span{{80, 90}, {91, 100}}, span{}, nil, 101, 80},
+		"over before the next":  {0, []span{{60, 70}, {93, 100}}, span{}, nil, 101, 93},
+		"stopped while waiting": {0, nil, span{70, 100}, []span{{50, 100}}, 100, 70},
+		"read on after that":    {0, nil, span{70, 100}, []span{{50, 100}, {100, 100.05}}, 100.1, 70},
+		"emptied after that":    {0, nil, span{70, 100}, []span{{50, 100}, {100, 100.2}}, 100.3, 100.3},
+		"stopped long ago":      {0, nil, span{70, 80}, []span{{99, 100}}, 100, 100},
+		"stopped before":        {95, nil, span{70, 94}, []span{{95, 95.5}}, 95.5, 95},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := arrivals{opened: at(c.opened), pulse: &pulse{}}
-			if c.heldUp.to != 0 {
-				a.pulse.start(at(c.heldUp.from))
-				a.pulse.heldUp(at(c.heldUp.to))
-				a.pulse.start(at(c.now)) // it has run since
-			}
 			for _, p := range c.unread {
 				a.paused(at(p.from), at(p.to))
+			}
+			for n, w := range c.waits {
+				if n == 0 && c.stopped.to != 0 {
+					a.pulse.start(at(c.stopped.from))
+					a.pulse.heldUp(at(c.stopped.to))
+				}
+				a.pulse.start(at(w.to)) // it has run since
+				a.waited(at(w.from), at(w.to))
 			}
 			if got := a.date(at(c.now)); !got.Equal(at(c.want)) {
 				t.Errorf("dated %v s after the beginning, want %v", got.Sub(began).Seconds(), c.want)
@@ -90,5 +99,77 @@ func TestBookmarkReadLate(t *testing.T) {
 		}
 		w.cancel()
 		<-done
+	})
+}
+
+// TestVersionNeverFalls: the differences that another informerd tells have versions of
+// before. A watch that is cut among them goes on from where it was.
+func TestVersionNeverFalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := bareSource(t)
+		w := s.watchFrom(t, "5")
+		stream := apiwatch.NewRaceFreeFake()
+		defer stream.Stop()
+		stream.Modify(s.item(t, "x", 2))
+		done := make(chan struct{})
+		go func() { defer close(done); w.forward(stream, newReopening(w)) }()
+		<-w.result
+		w.cancel()
+		<-done
+		if w.version != "5" {
+			t.Errorf("goes on from %s, want 5", w.version)
+		}
+	})
+}
+
+// TestSlowJudgement: what the API server sends no bookmarks of is proven by watches that
+// end as they should, also where judging the history takes longer than such a watch.
+func TestSlowJudgement(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		db := newMemory()
+		l := newLiar(1)
+		l.each(func(m *member) { m.mute = true })
+		l.putIn("events", "e0", "1")
+		d := deceive(t, l, Options{Snapshots: db}, specOf("events"))
+		d.becomes(10*time.Second, cache.Live)
+		time.Sleep(5 * time.Second)
+		d.stop()
+		l.each(func(m *member) {
+			m.answer = func(verb, resource string) int {
+				if verb == "identity" || verb == "metaget" {
+					time.Sleep(4 * time.Second)
+				}
+				return 0
+			}
+		})
+		d = deceive(t, l, Options{Snapshots: db}, specOf("events"))
+		d.becomes(3*time.Minute, cache.Live)
+		time.Sleep(5 * time.Minute)
+		d.becomes(0, cache.Live)
+	})
+}
+
+// TestNamespacesNotListed: bookmarks are believed where the cluster lets nobody know how
+// far it is.
+func TestNamespacesNotListed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		l := newLiar(1)
+		l.put("p0", "1")
+		l.each(func(m *member) {
+			m.answer = func(verb, resource string) int {
+				if resource == "namespaces" && verb == "metadata" {
+					return http.StatusMethodNotAllowed
+				}
+				return 0
+			}
+		})
+		d := deceive(t, l, Options{})
+		d.becomes(10*time.Second, cache.Live)
+		for range 30 {
+			time.Sleep(10 * time.Second)
+			if v := d.pods().View(); v.State != cache.Live {
+				t.Fatalf("%s: %s, proven %v ago", v.State, v.Reason, time.Since(v.Proof))
+			}
+		}
 	})
 }

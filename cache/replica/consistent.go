@@ -3,6 +3,7 @@ package replica
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -112,10 +113,21 @@ func (c *cluster) present(ctx context.Context) (string, error) {
 		c.forgetMarks() // a copy says how old it is, and may be behind what it was
 	case err == nil && !c.note(history, version, asked):
 		return "", c.wentBack(ctx, history, version)
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+	case err != nil && !passes(err):
 		c.forgetMarks()
 	}
 	return version, err
+}
+
+// passes reports whether an error may be of the moment, and is not the API server's word
+// that it does not answer such a request.
+func passes(err error) bool {
+	switch code := statusCode(err); code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusGone, http.StatusTooManyRequests:
+		return true
+	default:
+		return code < 400 || code >= 500
+	}
 }
 
 // forgetMarks: where none are added, what was known before grows old, and would say that
@@ -217,7 +229,7 @@ func (s *source) confirm(ctx context.Context, version string) (bool, error) {
 	}
 	if !s.ownHistory() {
 		reached, err := s.cluster.confirm(ctx, version)
-		if reached || err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+		if reached || err != nil && passes(err) {
 			return reached, err
 		}
 	}

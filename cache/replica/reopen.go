@@ -19,6 +19,7 @@ type reopening struct {
 	// then that could have changed the server's history.
 	regular bool
 	prove   bool          // the next stream is to bring a bookmark soon
+	took    time.Duration // how long the last judgement did
 	ended   time.Time     // when the last stream did
 	opened  time.Time     // when the present one was
 	delay   time.Duration // that the server asked for
@@ -110,6 +111,7 @@ func (re *reopening) judged() (goOn, over bool) {
 	w, s := re.w, re.w.src
 	epoch, began := s.cluster.configured(), time.Now()
 	j := s.judge(w.ctx, w.version)
+	re.took = time.Since(began)
 	if w.ctx.Err() != nil {
 		return false, true
 	}
@@ -126,6 +128,7 @@ func (re *reopening) judged() (goOn, over bool) {
 		return false, false
 	}
 	demand, err := s.upgraded(w.ctx, re.ended)
+	re.took = time.Since(began)
 	if err != nil {
 		re.refuse(err)
 		return false, false
@@ -151,7 +154,8 @@ func (re *reopening) options() metav1.ListOptions {
 		w.timeout = bareTimeout
 	}
 	if re.prove || !w.src.live() {
-		w.timeout = provingTimeout
+		// It may be judged again while it is open, and is to end after that.
+		w.timeout = min(w.timeout, provingTimeout+int64(re.took/time.Second))
 	}
 	opts := metav1.ListOptions{ResourceVersion: w.version, AllowWatchBookmarks: true, TimeoutSeconds: &w.timeout}
 	w.src.selectors(&opts)

@@ -144,9 +144,9 @@ func (w *resumeWatch) forward(stream apiwatch.Interface, re *reopening) bool {
 	silence := w.silence()
 	defer silence.Stop()
 	w.arrivals = arrivals{pulse: w.src.pulse, opened: re.opened}
-	left := re.opened // when the stream was left alone
+	w.arrivals.paused(re.opened, time.Now())
 	for {
-		w.arrivals.paused(left, time.Now())
+		left := time.Now()
 		select {
 		case <-w.ctx.Done():
 			return false
@@ -161,10 +161,11 @@ func (w *resumeWatch) forward(stream apiwatch.Interface, re *reopening) bool {
 		case <-silence.C:
 			return w.silent(re)
 		case c := <-w.claims.answers:
-			left = time.Now()
+			came := time.Now()
 			if !w.answered(c) {
 				return false
 			}
+			w.arrivals.paused(came, time.Now())
 			if c.refuted() && !cache.Newer(c.version, w.version) {
 				// The copy itself has what etcd has not: that is judged.
 				re.regular = false
@@ -174,7 +175,8 @@ func (w *resumeWatch) forward(stream apiwatch.Interface, re *reopening) bool {
 			if !ok {
 				return w.closed(re)
 			}
-			left = time.Now()
+			came := time.Now()
+			w.arrivals.waited(left, came)
 			if event.Type == apiwatch.Error {
 				return w.failed(event, re)
 			}
@@ -187,6 +189,7 @@ func (w *resumeWatch) forward(stream apiwatch.Interface, re *reopening) bool {
 			if event.Type == apiwatch.Bookmark && time.Since(re.opened) >= quickEnd {
 				re.reset() // it is good for something
 			}
+			w.arrivals.paused(came, time.Now())
 		}
 	}
 }
@@ -241,7 +244,12 @@ func (w *resumeWatch) deliver(event apiwatch.Event, re *reopening) (more, end bo
 		return false, true
 	}
 	if !w.initial {
-		w.version = it.resourceVersion
+		// The differences that another informerd tells may have versions of before, from
+		// which it cannot be resumed. An aggregated API, which is not resumed, may begin
+		// anew with its versions.
+		if w.src.spec.Aggregated || !cache.Older(it.resourceVersion, w.version) {
+			w.version = it.resourceVersion
+		}
 		if w.src.undecodable != "" && w.version != w.src.undecodable {
 			w.src.undecodable = ""
 		}
@@ -335,7 +343,7 @@ func (w *resumeWatch) closed(re *reopening) bool {
 		return w.resumable()
 	}
 	re.reset()
-	w.src.known = time.Now()
+	w.src.known = re.opened.Add(asked)
 	// The server ends a watch at its timeout after sending all it has. Where it sends
 	// no bookmarks there is no other proof.
 	if !w.src.bringsBookmarks() && !w.prove(claim{version: w.version, told: re.opened.Add(asked)}) {
