@@ -70,12 +70,15 @@ const (
 type API struct {
 	Options
 	log       *slog.Logger
+	alone     bool // there is no API server to ask
 	frames    frames
 	documents library
 	editions  editions
 	outages   outages
-	rows      rows
-	asking    singleflight.Group // for tables
+	// unanswered are questions for present versions.
+	unanswered unanswered
+	rows       rows
+	asking     singleflight.Group // for tables
 }
 
 // New makes an API.
@@ -84,7 +87,7 @@ func New(opts Options) *API {
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
-	if a.Upstream == nil {
+	if a.alone = a.Upstream == nil; a.alone {
 		a.Upstream = func(string) Upstream { return nil }
 	}
 	if a.Modes == nil {

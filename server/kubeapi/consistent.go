@@ -61,6 +61,9 @@ func (a *API) reach(r *http.Request, t *target, version string) (proven string, 
 // restored, and the copy is of the history before: it is about to be replaced, and
 // until then nothing here is what the API server has.
 func (a *API) reachPresent(ctx context.Context, t *target) (string, error) {
+	if err := a.away(t.cluster); err != nil {
+		return "", err
+	}
 	held := t.view.Store.Version()
 	version, err := a.present(ctx, t)
 	if err != nil {

@@ -137,7 +137,7 @@ func TestDocuments(t *testing.T) {
 	if rec := w.get("/openapi/v3", "If-None-Match", `"x"`); rec.Code != http.StatusNotModified {
 		t.Errorf("during an outage: %d %s", rec.Code, rec.Body)
 	}
-	w.clusters = []cache.ClusterStatus{{Name: "default", Discovered: true}}
+	w.clusters = []cache.ClusterStatus{{Name: "default", Discovered: true, Reachable: true}}
 	w.wantStatus(w.get("/version"), 503, metav1.StatusReasonServiceUnavailable, "")
 }
 

@@ -133,7 +133,7 @@ func newWorld(t testing.TB) *world {
 		nodes:    newResource(t, "", "v1", "nodes", "Node", false),
 		queues:   newResource(t, "messaging.example.com", "v1", "queues", "Queue", true),
 		leases:   newResource(t, "coordination.k8s.io", "v1", "leases", "Lease", true),
-		clusters: []cache.ClusterStatus{{Name: "default", Discovered: true, Version: "v1.36.3"}},
+		clusters: []cache.ClusterStatus{{Name: "default", Discovered: true, Reachable: true, Version: "v1.36.3"}},
 		upstream: &fakeUpstream{},
 	}
 	w.pods.spec.ShortNames, w.pods.spec.Categories = []string{"po"}, []string{"all"}

@@ -121,7 +121,7 @@ func TestRefused(t *testing.T) {
 	}
 	w.pods.state = cache.Syncing
 	w.wantStatus(w.get("/api/v1/pods"), 503, metav1.StatusReasonServiceUnavailable, "no data yet")
-	w.clusters = append(w.clusters, cache.ClusterStatus{Name: "other", Discovered: true})
+	w.clusters = append(w.clusters, cache.ClusterStatus{Name: "other", Discovered: true, Reachable: true})
 	w.wantStatus(w.get("/api/v1/pods"), 404, metav1.StatusReasonNotFound, "/clusters/NAME")
 }
 

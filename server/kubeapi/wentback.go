@@ -3,6 +3,7 @@ package kubeapi
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -10,22 +11,29 @@ import (
 	"github.com/informerd/informerd/cache"
 )
 
-// presentTimeout bounds the wait for the present version of an API server, of
-// those who can go on without.
-const presentTimeout = 5 * time.Second
+const (
+	// presentTimeout bounds the wait for the present version of an API server, of
+	// those who can go on without.
+	presentTimeout = 5 * time.Second
+	// unansweredPause is how long a question that was not answered is not asked again,
+	// by however many clients. One that was waited for in vain is let rest as long again.
+	unansweredPause = time.Second
+)
 
 // WentBack reports whether version, which the copy has not reached, is proven
 // never to have come to be: the API server is behind it, so the history that it is
 // of was undone. That a copy is behind proves nothing, however current it is:
 // versions may come from elsewhere, and an API server may lag behind another. An
-// error says that the API server does not answer: it may come back restored, so
+// error says that the API server does not answer now: it may come back restored, so
 // whoever goes on from version has to be asked about again before that is passed.
+// Where nobody ever answers, clients go on.
 func (a *API) WentBack(ctx context.Context, view *cache.View, version string) (bool, error) {
+	if a.alone || view.Spec.Aggregated {
+		return false, nil
+	}
 	if err := a.away(view.Spec.Cluster); err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, presentTimeout)
-	defer cancel()
 	// Who asks at the same time shares an answer, and that may be to a question
 	// from before this version came to be. The second one is not.
 	for range 2 {
@@ -52,9 +60,27 @@ func (a *API) away(cluster string) error {
 	return nil
 }
 
+// sharedPresent asks for the present version of a resource, for all who want to know it
+// at the same time. While a question of the resource was not answered a moment ago, or
+// one of the cluster was waited for in vain, it is not asked.
 func (a *API) sharedPresent(ctx context.Context, t *target) (string, error) {
-	ch := a.asking.DoChan("present "+t.spec().Resource.String(), func() (any, error) {
-		return a.present(context.WithoutCancel(ctx), t)
+	resource := t.spec().Resource.String()
+	if err := a.unanswered.last(time.Now(), resource, t.cluster); err != nil {
+		return "", err
+	}
+	ch := a.asking.DoChan("present "+resource, func() (any, error) {
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), presentTimeout)
+		defer cancel()
+		version, err := a.present(ctx, t)
+		switch took := time.Since(began); {
+		case err == nil:
+		case took < unansweredPause:
+			a.unanswered.note(resource, time.Now().Add(unansweredPause), err)
+		default:
+			a.unanswered.note(t.cluster, time.Now().Add(took), err)
+		}
+		return version, err
 	})
 	select {
 	case <-ctx.Done():
@@ -65,6 +91,41 @@ func (a *API) sharedPresent(ctx context.Context, t *target) (string, error) {
 		}
 		return answer.Val.(string), nil
 	}
+}
+
+// unanswered remembers questions that were not answered a moment ago. The zero value is
+// ready.
+type unanswered struct {
+	mu     sync.Mutex         // guards recent
+	recent map[string]failure // by resource or cluster
+}
+
+type failure struct {
+	err   error
+	until time.Time
+}
+
+func (u *unanswered) note(what string, until time.Time, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.recent == nil {
+		u.recent = map[string]failure{}
+	}
+	u.recent[what] = failure{err, until}
+}
+
+// last is why one of what is asked for is left alone; nil if none is.
+func (u *unanswered) last(now time.Time, what ...string) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, w := range what {
+		f, ok := u.recent[w]
+		if ok && now.Before(f.until) {
+			return f.err
+		}
+		delete(u.recent, w)
+	}
+	return nil
 }
 
 // neverWas reports whether a watch from version would wait for what does not come, or
