@@ -33,7 +33,7 @@ type sampler struct {
 	// its last sample is not known.
 	restarts []between
 	told     map[string]uint64 // counts of 410
-	last     time.Time         // of the last sample
+	last     time.Time         // when the last sample was asked for
 	from     string            // the process that the last one was of
 }
 
@@ -63,11 +63,12 @@ func (s *sampler) sample(ctx context.Context) (checker.Sample, bool) {
 		return sample, false
 	}
 	s.mu.Lock()
-	before := s.last
-	s.last = time.Now()
+	// What is sampled is of when it was asked for at the earliest, and of now at the latest.
+	before, now := s.last, time.Now()
+	s.last = sample.At
 	if s.from != instance {
 		// It counts anew. That it has counted as far as the process before is a change.
-		s.restarts = append(s.restarts, between{before, s.last})
+		s.restarts = append(s.restarts, between{before, now})
 		clear(s.counts)
 		clear(s.told)
 		s.from = instance
@@ -81,12 +82,12 @@ func (s *sampler) sample(ctx context.Context) (checker.Sample, bool) {
 		sample.States[r.Name] = state
 		if n := r.Counts.Relists + r.Counts.Compared; n != s.counts[r.Name] {
 			s.counts[r.Name] = n
-			s.lists[r.Name] = append(s.lists[r.Name], between{before, s.last})
+			s.lists[r.Name] = append(s.lists[r.Name], between{before, now})
 		}
 		if n := r.Counts.Expired; n != s.told[r.Name] {
 			s.told[r.Name] = n
 			if n > 0 {
-				s.gone[r.Name] = append(s.gone[r.Name], between{before, s.last})
+				s.gone[r.Name] = append(s.gone[r.Name], between{before, now})
 			}
 		}
 	}
@@ -95,8 +96,8 @@ func (s *sampler) sample(ctx context.Context) (checker.Sample, bool) {
 			// Gone with its definition: what its copy still held was told as deleted, at
 			// the version that it was complete up to, as by a list of nothing.
 			delete(s.counts, name)
-			s.lists[name] = append(s.lists[name], between{before, s.last})
-			s.ends[name] = append(s.ends[name], between{before, s.last})
+			s.lists[name] = append(s.lists[name], between{before, now})
+			s.ends[name] = append(s.ends[name], between{before, now})
 		}
 	}
 	s.mu.Unlock()

@@ -43,6 +43,25 @@ func TestSamplerRelists(t *testing.T) {
 	}
 }
 
+// TestSamplerAsked: what happened while a sample was answered may not be in it.
+func TestSamplerAsked(t *testing.T) {
+	const takes = 100 * time.Millisecond
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `{"items":[]}`)
+		w.(http.Flusher).Flush()
+		time.Sleep(takes)
+	}))
+	defer server.Close()
+	s := newSampler(&rig.Informerd{Name: "first", URL: server.URL})
+	asked := time.Now()
+	if _, ok := s.sample(t.Context()); !ok {
+		t.Fatal("no sample")
+	}
+	if at := asked.Add(takes / 2); !s.relisted("pods", at, at) {
+		t.Error("not relisted, and nobody has looked since")
+	}
+}
+
 // TestSamplerRestarts: what a process did after its last sample is not known.
 func TestSamplerRestarts(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
