@@ -133,7 +133,7 @@ export async function startInformerd(cluster, { name = "informerd", kubeconfig =
     async start() {
       child = start(program, ["serve", "--config", file(".yaml"), "--kubeconfig", kubeconfig, "--snapshot", file(".db"), "--listen", `127.0.0.1:${port}`],
         ["ignore", "ignore", openSync(file(".log"), "a")]);
-      await until(async () => (await fetch(url + (ready ? "readyz" : "livez"))).ok, 60_000, "informerd is ready");
+      await until(async () => (await fetch(url + (ready ? "readyz" : "livez"))).ok, "informerd is ready");
     },
     stop: () => stop(child),
   };
@@ -141,8 +141,11 @@ export async function startInformerd(cluster, { name = "informerd", kubeconfig =
   return self;
 }
 
+/** How long a noisy machine may take for what a user waits a moment for, in ms. */
+export const patience = 90_000;
+
 /** Waits until something holds; says what did not. */
-export async function until(test, ms, what) {
+export async function until(test, what, ms = patience) {
   const deadline = Date.now() + ms;
   let last = "";
   for (;;) {

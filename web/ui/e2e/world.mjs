@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { chromium } from "playwright-core";
-import { sleep, startCluster, startInformerd, until } from "./cluster.mjs";
+import { patience, sleep, startCluster, startInformerd, until } from "./cluster.mjs";
 
 const option = (name, fallback) => {
   const i = process.argv.indexOf("--" + name);
@@ -33,6 +33,7 @@ export function assert(ok, what) {
 /** Opens a page on which nothing may go wrong unnoticed. */
 export async function open(query, { dark = false, width = 1280, height = 760, at = informerd.url } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", permissions: ["clipboard-read", "clipboard-write"] });
+  context.setDefaultTimeout(patience);
   const page = await context.newPage();
   const troubles = [];
   page.on("pageerror", (e) => troubles.push("exception: " + e.message));
@@ -52,10 +53,10 @@ export async function open(query, { dark = false, width = 1280, height = 760, at
 
 export const rowCount = (page) => page.locator(".grid").getAttribute("aria-rowcount").then((n) => Number(n) - 1);
 /** Waits for so many rows; CronJobs make pods while tests run, so n may be a question. */
-export const rows = (page, n, what, ms = 15_000) =>
-  until(async () => (await rowCount(page)) === (typeof n === "function" ? await n() : n), ms, `${typeof n === "function" ? "all" : n} ${what}`);
-export const has = (page, text) => page.getByText(text, { exact: false }).first().waitFor({ timeout: 15_000 });
-export const live = (page) => page.locator("footer.status.ok").waitFor({ timeout: 30_000 });
+export const rows = (page, n, what, ms = patience) =>
+  until(async () => (await rowCount(page)) === (typeof n === "function" ? await n() : n), `${typeof n === "function" ? "all" : n} ${what}`, ms);
+export const has = (page, text) => page.getByText(text, { exact: false }).first().waitFor({ timeout: patience });
+export const live = (page) => page.locator("footer.status.ok").waitFor({ timeout: patience });
 
 /** Waits until a view looks as it will. */
 export async function settled(page) {

@@ -33,7 +33,7 @@ export default {
     await tabTo(".picture .node:not(.root)");
     const to = await page.evaluate(() => document.activeElement.closest(".node").textContent);
     await page.keyboard.press("Enter");
-    await until(async () => to.includes(await page.locator("h1").textContent()), 15_000, `Enter opens ${to}`);
+    await until(async () => to.includes(await page.locator("h1").textContent()), `Enter opens ${to}`);
     await page.keyboard.press("Control+k");
     await page.keyboard.type("deploy cart");
     await page.locator("#hits li", { hasText: "Deployment in shop" }).first().waitFor();
@@ -42,7 +42,7 @@ export default {
       if (on.startsWith("cart") && on.includes("Deployment")) return true;
       await page.keyboard.press("ArrowDown");
       return false;
-    }, 10_000, "the Deployment is chosen");
+    }, "the Deployment is chosen");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "cart", exact: true }).waitFor();
     await page.finish();
@@ -51,20 +51,20 @@ export default {
   async "screen reader: row counts, the order, and what changes is told"() {
     const page = await open("?view=objects&resource=configmaps&namespace=team-a");
     await live(page);
-    const n = await until(() => rowCount(page), 15_000, "rows");
+    const n = await until(() => rowCount(page), "rows");
     const grid = page.getByRole("grid", { name: `ConfigMaps, ${n} rows` });
     await grid.waitFor();
     assert((await grid.getAttribute("aria-rowcount")) === String(n + 1), "the heading is a row");
     assert((await grid.getByRole("row").nth(1).getAttribute("aria-rowindex")) === "2", "rows are numbered");
     const name = page.getByRole("columnheader", { name: "Name" });
     for (const order of ["none", "ascending", "descending", "none"]) {
-      await until(async () => (await name.getAttribute("aria-sort")) === order, 5000, `the name is sorted: ${order}`);
+      await until(async () => (await name.getAttribute("aria-sort")) === order, `the name is sorted: ${order}`);
       await name.getByRole("button").click();
     }
     const told = page.locator('.view > [role="status"]');
-    await until(async () => (await told.textContent()) === `ConfigMaps: ${n} rows`, 15_000, "the rows are told");
+    await until(async () => (await told.textContent()) === `ConfigMaps: ${n} rows`, "the rows are told");
     await api.configMap("page-told");
-    await until(async () => (await told.textContent()) === `ConfigMaps: now ${n + 1} rows, ${n} before`, 20_000, "the change is told");
+    await until(async () => (await told.textContent()) === `ConfigMaps: now ${n + 1} rows, ${n} before`, "the change is told");
     await api.delete("core/namespaces/team-a/configmaps/page-told");
     await rows(page, n, "rows");
     await page.finish();

@@ -43,7 +43,7 @@ export default {
       await live(page);
       look[name] = await probe(page);
     }
-    await until(async () => (await rowCount(pages.table)) > 0, 15_000, "rows");
+    await until(async () => (await rowCount(pages.table)) > 0, "rows");
     await change(15); // the object keeps its last 100 changes: from here on they are replaced
     const first = {}, last = {};
     for (const name in pages) first[name] = await look[name]();

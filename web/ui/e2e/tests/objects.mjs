@@ -67,8 +67,8 @@ export default {
     });
     await page.goto(informerd.url + "?view=objects&resource=pods&sort=-name");
     await page.locator('[aria-sort="descending"]').waitFor();
-    await rows(page, allPods, "pods", 60_000);
-    await until(async () => asked.length > 0, 5000, "a list");
+    await rows(page, allPods, "pods");
+    await until(async () => asked.length > 0, "a list");
     const [sort, first] = asked[0];
     assert(sort === "-metadata.name", `the list was asked with sort=${sort}`);
     const [top] = await firstNames(page, 1);
@@ -138,7 +138,7 @@ export default {
     for (const name of await firstNames(page, 50)) assert(name.startsWith("cart"), name);
     await page.getByRole("button", { name: "Plan" }).click();
     const plan = page.locator(".plan");
-    await until(async () => /Matched\s*\d/.test(await plan.textContent()), 10_000, "the plan");
+    await until(async () => /Matched\s*\d/.test(await plan.textContent()), "the plan");
     assert((await plan.textContent()).includes("namespace"), "the plan names the index it used");
     await page.finish();
   },
@@ -168,7 +168,7 @@ export default {
     const gate = await startGate(cluster, "configmaps");
     const slow = await startInformerd(cluster, { name: "gated", kubeconfig: gate.kubeconfig, ready: false });
     try {
-      await until(async () => (await (await fetch(slow.url + "v1/resources/deployments.apps")).json()).state === "live", 60_000, "all else is live");
+      await until(async () => (await (await fetch(slow.url + "v1/resources/deployments.apps")).json()).state === "live", "all else is live");
       const page = await open("?view=objects&resource=configmaps", { at: slow.url });
       await page.getByRole("heading", { name: "Not there yet" }).waitFor({ timeout: 30_000 });
       assert((await page.locator(".head .tally").textContent()) === "", "no number is said");
@@ -178,9 +178,9 @@ export default {
       await has(page, "listing configmaps");
       await page.goto(slow.url + "?view=objects&resource=configmaps,deployments.apps");
       await has(page, "configmaps (not there yet)");
-      const before = await until(() => rowCount(page), 15_000, "Deployments");
+      const before = await until(() => rowCount(page), "Deployments");
       gate.open();
-      await until(async () => (await rowCount(page)) > before, 30_000, "ConfigMaps join the table");
+      await until(async () => (await rowCount(page)) > before, "ConfigMaps join the table");
       await page.getByText("configmaps (not there yet)").waitFor({ state: "detached" });
       await page.finish();
     } finally {
@@ -208,10 +208,10 @@ export default {
     assert(streams.length === 1 && streams[0].includes("/v1/query?"), `one stream, not ${streams.join(" ")}`);
     // Words narrow down what is there; nothing is asked for them.
     await page.goto(informerd.url + "?view=objects&resource=*.apps,mq");
-    await until(async () => streams.length === 2, 15_000, "its stream");
-    const all = await until(() => rowCount(page), 15_000, "rows");
+    await until(async () => streams.length === 2, "its stream");
+    const all = await until(() => rowCount(page), "rows");
     await page.getByLabel("In the table").fill("kind:statefulset");
-    await until(async () => (await rowCount(page)) < all, 15_000, "StatefulSets");
+    await until(async () => (await rowCount(page)) < all, "StatefulSets");
     await sleep(300);
     assert(streams.length === 2, "no other stream is opened");
     await page.goto(informerd.url + "?view=objects&resource=mq");
@@ -222,7 +222,7 @@ export default {
   async "objects: pause holds changes back"() {
     const page = await open("?view=objects&resource=configmaps&namespace=team-a");
     await live(page);
-    await until(() => rowCount(page), 15_000, "rows");
+    await until(() => rowCount(page), "rows");
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByRole("button", { name: /Paused/ }).waitFor();
     const n = await rowCount(page);
@@ -238,15 +238,15 @@ export default {
 
   async "objects: facets count values and narrow the table"() {
     const page = await open("?view=objects&resource=pods&facets=1");
-    await rows(page, allPods, "pods", 60_000);
+    await rows(page, allPods, "pods");
     const broken = (await api.get("core/pods?fieldSelector=status.phase%3DPending")).items.filter((p) => p.status.containerStatuses?.some((c) => c.state.waiting?.reason === "ImagePullBackOff")).length;
     const facet = page.locator(".facets button", { hasText: "ImagePullBackOff" });
-    await until(async () => Number(await facet.locator("small").textContent()) === broken, 15_000, `${broken} pods that cannot pull their image`);
+    await until(async () => Number(await facet.locator("small").textContent()) === broken, `${broken} pods that cannot pull their image`);
     await facet.click();
     await rows(page, broken, "pods of the facet");
     assert(new URL(page.url()).searchParams.get("q") === "status:=imagepullbackoff", "the address has it: " + page.url());
     await page.locator('.facets button[aria-pressed="true"]').click();
-    await until(async () => (await rowCount(page)) > broken, 15_000, "all again");
+    await until(async () => (await rowCount(page)) > broken, "all again");
     await page.finish();
   },
 
@@ -282,7 +282,7 @@ export default {
   async "objects: rows in sight stay while others come above them"() {
     const page = await open("?view=objects&resource=configmaps&sort=name", { height: 500 });
     await live(page);
-    await until(async () => (await rowCount(page)) > 60, 15_000, "many rows");
+    await until(async () => (await rowCount(page)) > 60, "many rows");
     await page.evaluate(() => (document.querySelector(".grid").scrollTop = 28 * 30 + 5));
     await sleep(300);
     const look = () => page.evaluate(() => {
@@ -295,11 +295,11 @@ export default {
     await api.configMap("aaa-page-1");
     await api.configMap("aaa-page-2");
     await rows(page, n + 2, "rows");
-    await until(async () => (await look()) === before, 5000, `${before} stays`);
+    await until(async () => (await look()) === before, `${before} stays`);
     await api.delete("core/namespaces/team-a/configmaps/aaa-page-1");
     await api.delete("core/namespaces/team-a/configmaps/aaa-page-2");
     await rows(page, n, "rows again");
-    await until(async () => (await look()) === before, 5000, `${before} stays`);
+    await until(async () => (await look()) === before, `${before} stays`);
     await page.finish();
   },
 

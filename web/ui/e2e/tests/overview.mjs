@@ -50,7 +50,7 @@ export default {
     const n = await number(bar);
     await bar.click();
     const listed = card(page, "Dangling references").locator(".within li");
-    await until(async () => (await listed.count()) === n, 10_000, `${n} Services`);
+    await until(async () => (await listed.count()) === n, `${n} Services`);
     assert(page.url().includes("dangling="), "the address has it");
     await listed.locator("a").first().click();
     await page.getByRole("tabpanel", { name: "Relations" }).waitFor();
@@ -62,11 +62,11 @@ export default {
     await live(page);
     await card(page, "Events by reason").locator("a.bar-row").first().waitFor({ timeout: 60_000 });
     await card(page, "Dangling references").locator("a.bar-row").first().waitFor({ timeout: 60_000 });
-    await until(async () => !(await page.getByText(/counting…|looking/).count()), 60_000, "everything is counted");
+    await until(async () => !(await page.getByText(/counting…|looking/).count()), "everything is counted");
     const end = await watchShifts(page);
     const before = await card(page, "By kind").locator("a.bar-row", { hasText: "ConfigMaps" }).first().textContent();
     await api.configMap("page-counted");
-    await until(async () => (await card(page, "By kind").locator("a.bar-row", { hasText: "ConfigMaps" }).first().textContent()) !== before, 20_000, "one more ConfigMap");
+    await until(async () => (await card(page, "By kind").locator("a.bar-row", { hasText: "ConfigMaps" }).first().textContent()) !== before, "one more ConfigMap");
     await api.delete("core/namespaces/team-a/configmaps/page-counted");
     const shift = await end();
     assert(shift < 0.01, `the layout shifted by ${shift}`);

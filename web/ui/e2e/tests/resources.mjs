@@ -7,7 +7,7 @@ export default {
     await live(page);
     const served = (await (await fetch(informerd.url + "v1/resources")).json()).items;
     const lines = page.locator("tbody tr");
-    await until(async () => (await lines.count()) === served.length, 10_000, "a row for every resource");
+    await until(async () => (await lines.count()) === served.length, "a row for every resource");
     const line = (name) => page.locator("tbody tr", { has: page.locator(`th a[href$="resource=${name}"]`) });
     const state = (name) => line(name).locator(".state").textContent();
     assert((await state("pods")) === "live", "pods are live");
@@ -18,7 +18,7 @@ export default {
     await has(page, "start-up is complete");
     await has(page, "by the configuration: leases");
     await page.getByRole("button", { name: /forbidden/ }).click();
-    await until(async () => (await lines.count()) === 1, 5000, "only what is forbidden");
+    await until(async () => (await lines.count()) === 1, "only what is forbidden");
     assert(page.url().includes("state=forbidden"), "the address has the state");
     await page.finish();
   },

@@ -37,7 +37,7 @@ export default {
     await hit(page, "Forget this saved view").click();
     await page.keyboard.press("/");
     await page.keyboard.type("my carts");
-    await until(async () => !(await page.locator("#hits li", { hasText: /^my carts/ }).count()), 5000, "it is forgotten");
+    await until(async () => !(await page.locator("#hits li", { hasText: /^my carts/ }).count()), "it is forgotten");
     await page.finish();
   },
 };
