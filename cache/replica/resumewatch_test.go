@@ -68,6 +68,7 @@ func TestProvenByWhatIsHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := bareSource(t)
+				s.cluster.away = make(chan struct{}) // the watch is not reopened
 				s.spec.GVR.Resource, s.spec.GVR.Group = c.resource, map[string]string{"things": "example.com"}[c.resource]
 				s.cluster.note(s.cluster.presentHistory(), "3", time.Now())
 				w := s.watchFrom(t, "1")
@@ -86,6 +87,7 @@ func TestProvenByWhatIsHeld(t *testing.T) {
 				if c.proven {
 					_ = sink{s}.Bookmark((<-w.ResultChan()).Object.(*item).resourceVersion)
 				}
+				synctest.Wait()
 				if s.live() != c.proven {
 					t.Errorf("live %v with all events in the store, want %v", s.live(), c.proven)
 				}
