@@ -78,11 +78,15 @@ func (c *Checker) answerLocked(a Answer) {
 	matching := c.epochsLocked(func(e *history.Epoch) bool {
 		return difference(a.Objects, e.State(a.Resource, a.Version, a.Selection.keeps)) == ""
 	}, a.Version)
-	if len(matching) == 0 && c.amidLocked(a) {
+	switch {
+	case len(matching) > 0:
+	case c.unprovenLocked(a.Freshness):
+		c.counts.Unjudged++
+		return
+	case c.amidLocked(a):
 		c.counts.Amid++
 		return
-	}
-	if len(matching) == 0 {
+	default:
 		e := c.log.Now()
 		c.reportLocked(a.Received, "state", a.Reader, "%s %+v at %d, %s: %s", a.Resource, a.Selection, a.Version, a.State,
 			difference(a.Objects, e.State(a.Resource, a.Version, a.Selection.keeps)))
@@ -153,14 +157,17 @@ func (c *Checker) proofLocked(reader, resource string, f Freshness) {
 	}
 }
 
+// unprovenLocked says whether servers of no history told what proved an answer, and
+// nobody since: it is as they told it, however long after.
+func (c *Checker) unprovenLocked(f Freshness) bool {
+	return f.State != "" && c.log.Blurred(f.Sent.Add(-f.Age))
+}
+
 // ageLocked checks that an answer holds everything that was committed before the
 // moment it says it was current at.
 func (c *Checker) ageLocked(reader, resource string, f Freshness, at position) {
-	if f.State == "" {
+	if f.State == "" || c.unprovenLocked(f) {
 		return
-	}
-	if c.log.Blurred(f.Sent.Add(-f.Age)) {
-		return // what proved it was told by servers of no history
 	}
 	current := f.Sent.Add(-f.Age - c.opts.Slack)
 	for _, e := range c.log.Epochs() {
@@ -187,7 +194,12 @@ func (c *Checker) Single(s Single) {
 
 func (c *Checker) singleLocked(s Single) {
 	if s.Version == 0 {
-		if s.Found && len(c.epochsLocked(func(e *history.Epoch) bool { return had(e, s.Resource, s.Key, s.Object) }, s.Object.Version)) == 0 {
+		was := func(e *history.Epoch) bool { return had(e, s.Resource, s.Key, s.Object) }
+		switch {
+		case !s.Found || len(c.epochsLocked(was, s.Object.Version)) > 0:
+		case c.unprovenLocked(s.Freshness):
+			c.counts.Unjudged++
+		default:
 			c.reportLocked(s.Received, "phantom", s.Reader, "%s %s: %+v was never there", s.Resource, s.Key, s.Object)
 		}
 		return
@@ -196,7 +208,12 @@ func (c *Checker) singleLocked(s Single) {
 		o, ok := e.At(s.Resource, s.Key, s.Version)
 		return ok == s.Found && (!ok || o == s.Object)
 	}, s.Version)
-	if len(matching) == 0 {
+	switch {
+	case len(matching) > 0:
+	case c.unprovenLocked(s.Freshness):
+		c.counts.Unjudged++
+		return
+	default:
 		o, ok := c.log.Now().At(s.Resource, s.Key, s.Version)
 		c.reportLocked(s.Received, "object", s.Reader, "%s %s at %d, %s: found %t %+v, in etcd %t %+v",
 			s.Resource, s.Key, s.Version, s.State, s.Found, s.Object, ok, o)

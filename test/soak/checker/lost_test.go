@@ -144,6 +144,33 @@ func TestBlur(t *testing.T) {
 	w.check(t, "state", "state")
 }
 
+// TestBlurredProof: what was proven by servers of no history, and not since, is told later
+// as it was then.
+func TestBlurredProof(t *testing.T) {
+	for name, c := range map[string]struct {
+		state string
+		age   time.Duration
+		rules []string
+	}{
+		"not proven since": {"stale", time.Minute, nil},
+		"proven since":     {"stale", time.Second, []string{"state", "object", "phantom"}},
+		"proven before":    {"stale", time.Hour, []string{"state", "object", "phantom"}},
+		"nothing is said":  {"", time.Minute, []string{"state", "object", "phantom"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(Options{})
+			now := time.Now()
+			w.log.Blur()(now.Add(10 * time.Second))
+			sent := now.Add(65 * time.Second)
+			f := Freshness{Sent: sent, Received: sent, State: c.state, Age: c.age}
+			w.checker.Answer(Answer{Freshness: f, Reader: "r", Resource: cms, Version: 18, Objects: objects{"n/x": a18}})
+			w.checker.Single(Single{Freshness: f, Reader: "r", Resource: cms, Key: "n/x", Found: true, Object: a18, Version: 18})
+			w.checker.Single(Single{Freshness: f, Reader: "r", Resource: cms, Key: "n/x", Found: true, Object: a18})
+			w.check(t, c.rules...)
+		})
+	}
+}
+
 // TestAmid: a second tier that is asked amid the differences that a list of the first one
 // found, lacks what will be told as it was later, and nothing else.
 func TestAmid(t *testing.T) {
