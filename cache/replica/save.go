@@ -142,6 +142,9 @@ func (i *Informer) takeBatch() (taken, bool) {
 	// Before the changes: of an older server, and proven earlier, at worst.
 	served, view := f.servedBy(), i.View()
 	batch, ok := f.store.TakeChanges()
+	if f.servedBy() != served {
+		f.store.SaveVersions() // noted meanwhile: the next save says so
+	}
 	if !ok {
 		return taken{}, false
 	}

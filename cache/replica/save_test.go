@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -134,5 +135,36 @@ func TestNothingSavedOfDropped(t *testing.T) {
 				t.Errorf("dropped %d times", dropped)
 			}
 		})
+	}
+}
+
+// TestSavedVersionOfServer: a server's version that is noted while a batch is taken is
+// saved by the next one at the latest, though nothing else changes.
+func TestSavedVersionOfServer(t *testing.T) {
+	r := startRig(t, newFakeAPI(t), Options{Snapshots: newMemory(), SaveInterval: time.Hour})
+	r.becomes(t, cache.Live)
+	pods := r.pods()
+	noted := pods.feedNow().sources[0]
+	for n := range 2_000 {
+		version := fmt.Sprintf("v1.%d.0", n)
+		var saved string
+		var noting sync.WaitGroup
+		noting.Go(func() { noted.servedFrom(version) })
+		for range 2 {
+			if taken, ok := pods.takeBatch(); ok {
+				saved = taken.batch.Saved.ServerVersion
+			}
+		}
+		noting.Wait()
+		for {
+			taken, ok := pods.takeBatch()
+			if !ok {
+				break
+			}
+			saved = taken.batch.Saved.ServerVersion
+		}
+		if saved != version {
+			t.Fatalf("saved as of %q, which was noted as %q", saved, version)
+		}
 	}
 }

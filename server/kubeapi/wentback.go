@@ -69,6 +69,10 @@ func (a *API) sharedPresent(ctx context.Context, t *target) (string, error) {
 		return "", err
 	}
 	ch := a.asking.DoChan("present "+resource, func() (any, error) {
+		// The question before this one may have ended since.
+		if err := a.unanswered.last(time.Now(), resource, t.cluster); err != nil {
+			return "", err
+		}
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), presentTimeout)
 		defer cancel()
