@@ -149,6 +149,38 @@ func TestSlowJudgement(t *testing.T) {
 	})
 }
 
+// TestDoubtedWhileOpened: a watch of a live copy may be slow to be opened, and an object
+// be deleted meanwhile. The watch will tell; that it has told all is known soon.
+func TestDoubtedWhileOpened(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		l := newLiar(1)
+		l.put("p0", "1")
+		l.put("p1", "1")
+		d := deceive(t, l, Options{})
+		d.becomes(10*time.Second, cache.Live)
+		time.Sleep(10 * time.Second)
+		opening := make(chan struct{})
+		l.each(func(m *member) {
+			m.answer = func(verb, resource string) int {
+				if verb == "watch" && resource == "pods" {
+					opening <- struct{}{}
+					time.Sleep(4 * time.Second)
+				}
+				return 0
+			}
+		})
+		<-opening // the watch before has come to its end
+		l.each(func(m *member) { m.answer = nil })
+		time.Sleep(time.Second)
+		l.delete("p1")
+		time.Sleep(11 * time.Second)
+		if v := d.pods().View(); v.State != cache.Live {
+			t.Errorf("%s: %s, proven %v ago", v.State, v.Reason, time.Since(v.Proof))
+		}
+		d.equal(time.Second)
+	})
+}
+
 // TestNamespacesNotListed: bookmarks are believed where the cluster lets nobody know how
 // far it is.
 func TestNamespacesNotListed(t *testing.T) {

@@ -59,10 +59,14 @@ func (re *reopening) open() apiwatch.Interface {
 				continue
 			}
 		}
+		live := s.live()
 		stream, err := s.openWatch(w.ctx, re.options())
 		re.opened = time.Now()
 		if err == nil && re.heldUp() {
-			if goOn, over := re.judged(); !goOn {
+			goOn, over := re.judged()
+			// A stream that was opened for a live copy brings its first bookmark in a
+			// minute. If the copy is in doubt by now, a short one tells sooner.
+			if doubted := live && !s.live(); !goOn || doubted {
 				stream.Stop()
 				if over {
 					return nil
