@@ -70,7 +70,8 @@ func (c *Checker) amidLocked(a Answer) bool {
 				continue
 			}
 			again := slices.ContainsFunc(e.Changes(a.Resource, key), func(change history.Change) bool {
-				return change.Version > a.Version && change.Seen.Before(a.Received)
+				// It is known here a moment later than there.
+				return change.Version > a.Version && change.Seen.Before(a.Received.Add(c.opts.Slack))
 			})
 			_, there := then[key]
 			o, held := a.Objects[key]

@@ -205,3 +205,13 @@ func TestAmid(t *testing.T) {
 		})
 	}
 }
+
+// TestAmidKnownLater: a second tier may be told of a change before the history is.
+func TestAmidKnownLater(t *testing.T) {
+	for early, rules := range map[time.Duration][]string{time.Second: nil, 3 * time.Second: {"state"}} {
+		w := newWorld(Options{Relisted: func(string, time.Time, time.Time) bool { return true }, SecondTier: func(string) bool { return true }})
+		at := w.time(18).Add(-early) // a18 has not been heard of then
+		w.checker.Answer(Answer{Freshness: Freshness{Sent: at, Received: at}, Reader: "r", Resource: cms, Version: 12, Objects: objects{"n/a": a10, "n/b": b11}})
+		w.check(t, rules...)
+	}
+}
