@@ -330,6 +330,10 @@ func (k *kindsWatch) take(ctx context.Context, b batch) error {
 		k.leave(b.follower)
 		return k.refresh(ctx)
 	}
+	if b.follower.wentBack(ctx) {
+		k.leave(b.follower)
+		return k.refresh(ctx)
+	}
 	for _, e := range b.events {
 		typ, object, err := b.seen(e)
 		if err != nil {

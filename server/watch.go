@@ -165,7 +165,7 @@ func (w *watcher) await(ctx context.Context, version string, wait time.Duration)
 			soon = time.Until(over)
 		}
 		if err = waitVersion(ctx, w.view.Store, version, soon); !errors.Is(err, cache.ErrTooNew) {
-			return false, err
+			return err == nil && w.passed(), err
 		}
 		w.ahead = version
 		if w.wentBack(ctx) {
@@ -178,14 +178,15 @@ func (w *watcher) await(ctx context.Context, version string, wait time.Duration)
 }
 
 // wentBack reports whether the client is ahead of the copy at a version that never
-// came to be. It asks the API server now and then, since nothing else would end
-// the wait, and often as long as that has not told.
+// came to be, or may never have. It asks the API server now and then, since nothing
+// else would end the wait, and often as long as that has not told.
 func (w *watcher) wentBack(ctx context.Context) bool {
-	if w.ahead == "" || time.Now().Before(w.askAt) {
+	switch {
+	case w.ahead == "":
 		return false
-	}
-	if reached(w.view.Store, w.ahead) {
-		w.ahead = ""
+	case reached(w.view.Store, w.ahead):
+		return w.passed()
+	case time.Now().Before(w.askAt):
 		return false
 	}
 	back, err := w.server.kube.WentBack(ctx, w.view, w.ahead)
@@ -195,6 +196,15 @@ func (w *watcher) wentBack(ctx context.Context) bool {
 	}
 	w.askAt = time.Now().Add(again)
 	return back
+}
+
+// passed is about a version that the client had, and the copy has now reached. It reports
+// whether that may be in another history: the API server was asked, in vain, and it is
+// too late to ask again.
+func (w *watcher) passed() bool {
+	inVain := !w.askAt.IsZero() && !w.mayBe
+	w.ahead, w.askAt = "", time.Time{}
+	return inVain
 }
 
 // reached reports whether a store is known to be at a version, or beyond.
@@ -234,6 +244,8 @@ func (w *watcher) run(ctx context.Context, start beginning) error {
 		events, err := w.sub.Next(next)
 		cancel()
 		switch {
+		case err == nil && w.wentBack(ctx):
+			return ended(ctx, w.out.voided(statusOf(cache.ErrExpired)))
 		case err == nil:
 			err = w.changes(events)
 		case ctx.Err() != nil:

@@ -434,6 +434,43 @@ func TestWatchFromAnotherFutureAway(t *testing.T) {
 	}
 }
 
+// TestWatchFromAnotherFutureUnanswered: the API server tells what happens, and does not
+// answer whether a version ever was, until the copy has passed it. Then nobody can tell
+// any more, and the client begins anew.
+func TestWatchFromAnotherFutureUnanswered(t *testing.T) {
+	for path, last := range map[string]string{
+		"/v1/resources/pods/objects?":                                 "500",
+		"/v1/query?resources=pods&":                                   "pods=500",
+		"/api/v1/namespaces/b/pods?":                                  "",
+		"/v1/resources/pods/objects?namespace=b&":                     "500",
+		"/v1/resources/pods/objects?resourceVersion=500&timeout=1ms&": "500",
+	} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			upstream := &at{}
+			w := newWorld(t, func(o *Options) { o.Upstream = func(string) kubeapi.Upstream { return upstream } })
+			base := serve(t, w)
+			passed := time.AfterFunc(8*kubeapi.SuspectAfter, func() { w.pods.apply(t, cache.Modified, pod("b", "three", "web", "n2", 600)) })
+			defer passed.Stop()
+			if last == "" {
+				rec := w.get(t, path+"watch=true&resourceVersion=500&timeoutSeconds=20")
+				if !strings.Contains(rec.Body.String(), `"code":410`) {
+					t.Errorf("answered with %s, want 410", rec.Body)
+				}
+				return
+			}
+			s := open(t, base+path+"watch=true", "Last-Event-ID", last)
+			e := s.next()
+			for !strings.Contains(e.raw, "RESYNC") && !strings.Contains(e.raw, "410") {
+				if strings.Contains(e.raw, "600") {
+					t.Fatalf("event %s before RESYNC or 410", e.raw)
+				}
+				e = s.next()
+			}
+		})
+	}
+}
+
 // TestTooLargeVersion: a read at a version that the copy does not reach is answered
 // as by the API server.
 func TestTooLargeVersion(t *testing.T) {

@@ -36,14 +36,18 @@ func (a *API) WentBack(ctx context.Context, view *cache.View, version string) (b
 	}
 	// Who asks at the same time shares an answer, and that may be to a question
 	// from before this version came to be. The second one is not.
+	heard := time.Now()
 	for range 2 {
-		present, err := a.sharedPresent(ctx, &target{&request{cluster: view.Spec.Cluster}, view})
+		present, asked, err := a.sharedPresent(ctx, &target{&request{cluster: view.Spec.Cluster}, view})
 		if err != nil {
 			a.log.Debug("cannot learn the present version", "gvr", view.Spec.Resource.String(), "err", err)
 			return false, err
 		}
 		if c, err := resourceversion.CompareResourceVersion(present, version); err != nil || c >= 0 {
 			return false, nil
+		}
+		if !asked.Before(heard) {
+			break // the new history may pass the version any moment
 		}
 	}
 	return true, nil
@@ -60,18 +64,24 @@ func (a *API) away(cluster string) error {
 	return nil
 }
 
+// answeredPresent is a present version, and when it was asked for.
+type answeredPresent struct {
+	version string
+	asked   time.Time
+}
+
 // sharedPresent asks for the present version of a resource, for all who want to know it
-// at the same time. While a question of the resource was not answered a moment ago, or
+// at the same time, and says when it was asked for. While a question of the resource was not answered a moment ago, or
 // one of the cluster was waited for in vain, it is not asked.
-func (a *API) sharedPresent(ctx context.Context, t *target) (string, error) {
+func (a *API) sharedPresent(ctx context.Context, t *target) (version string, asked time.Time, err error) {
 	resource := t.spec().Resource.String()
 	if err := a.unanswered.last(time.Now(), resource, t.cluster); err != nil {
-		return "", err
+		return "", time.Time{}, err
 	}
 	ch := a.asking.DoChan("present "+resource, func() (any, error) {
 		// The question before this one may have ended since.
 		if err := a.unanswered.last(time.Now(), resource, t.cluster); err != nil {
-			return "", err
+			return nil, err
 		}
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), presentTimeout)
@@ -84,16 +94,17 @@ func (a *API) sharedPresent(ctx context.Context, t *target) (string, error) {
 		default:
 			a.unanswered.note(t.cluster, time.Now().Add(took), err)
 		}
-		return version, err
+		return answeredPresent{version, began}, err
 	})
 	select {
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return "", time.Time{}, ctx.Err()
 	case answer := <-ch:
 		if answer.Err != nil {
-			return "", answer.Err
+			return "", time.Time{}, answer.Err
 		}
-		return answer.Val.(string), nil
+		present := answer.Val.(answeredPresent)
+		return present.version, present.asked, nil
 	}
 }
 
@@ -133,18 +144,24 @@ func (u *unanswered) last(now time.Time, what ...string) error {
 }
 
 // neverWas reports whether a watch from version would wait for what does not come, or
-// comes to be as something else. It waits as long as nobody can tell.
+// may have come to be as something else. It waits as long as nobody can tell; if the copy
+// passes the version meanwhile, it is too late to ask.
 func (s *stream) neverWas(ctx context.Context, version string) bool {
+	inVain := false
 	for before(s.view.Store.Version(), version) {
 		soon, cancel := context.WithTimeout(ctx, SuspectAfter)
 		err := s.view.Store.WaitVersionIn(soon, s.namespace, version)
 		cancel()
+		if err == nil {
+			break
+		}
 		if !errors.Is(err, cache.ErrTooNew) || ctx.Err() != nil {
 			return false
 		}
 		if back, err := s.api.WentBack(ctx, s.view, version); err == nil {
 			return back
 		}
+		inVain = true
 	}
-	return false
+	return inVain
 }

@@ -1,6 +1,7 @@
 package kubeapi
 
 import (
+	"fmt"
 	"net/http"
 	"sync"
 	"testing"
@@ -68,6 +69,23 @@ func TestUnansweredIsLetRest(t *testing.T) {
 			t.Errorf("51 questions took %v, want %v", took, presentTimeout)
 		}
 	})
+}
+
+// TestAskedOnce: an answer to a question that was asked after the version was heard of is
+// proof. The new history may have passed the version by the next one.
+func TestAskedOnce(t *testing.T) {
+	w := newWorld(t)
+	asked := 0
+	w.upstream.set(func(*http.Request) *http.Response {
+		asked++
+		return jsonResponse(http.StatusOK, fmt.Sprintf(`{"metadata":{"resourceVersion":"%d"}}`, 400+100*asked))
+	})
+	if back, err := w.WentBack(t.Context(), w.pods.View(), "550"); !back || err != nil || asked != 1 {
+		t.Errorf("%v, %v after %d questions, want true after one", back, err, asked)
+	}
+	if back, err := w.WentBack(t.Context(), w.pods.View(), "550"); back || err != nil {
+		t.Errorf("%v, %v, want false", back, err)
+	}
 }
 
 // TestNobodyToAsk: where nobody ever can tell, clients are not kept waiting.
