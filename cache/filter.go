@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/informerd/informerd/cache/rawjson"
@@ -14,8 +15,8 @@ type Filter interface {
 	String() string
 	// Match evaluates the condition and says what that cost, in units of the
 	// implementation's own. An *EvalError means that the condition has no value
-	// for this object; every other error ends the query.
-	Match(json []byte) (ok bool, cost uint64, err error)
+	// for this object; every other error ends the query. It ends soon after ctx.
+	Match(ctx context.Context, json []byte) (ok bool, cost uint64, err error)
 	// Hints are conditions that indexes may be able to check beforehand.
 	Hints() Hints
 	// Clock reports whether the result depends on the time.

@@ -43,7 +43,7 @@ func (s *Store) selectAt(ctx context.Context, q Query, version string) (*Result,
 		if o == nil {
 			continue
 		}
-		ok, err := m.Match(o)
+		ok, err := m.Match(ctx, o)
 		if fault, isFault := errors.AsType[*EvalError](err); isFault {
 			result.Faults.add(o.Key(), fault)
 			continue

@@ -67,7 +67,7 @@ func (faulty) String() string { return "test" }
 func (faulty) Hints() Hints   { return Hints{} }
 func (faulty) Clock() bool    { return false }
 
-func (faulty) Match(json []byte) (bool, uint64, error) {
+func (faulty) Match(_ context.Context, json []byte) (bool, uint64, error) {
 	if bytes.Contains(json, []byte(`"v":"1001"`)) || bytes.Contains(json, []byte(`"v":"3"`)) {
 		return false, 1, &EvalError{"odd"}
 	}

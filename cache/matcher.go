@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -173,7 +174,7 @@ func (m *Matcher) indexTerms() []termTest {
 // Match reports whether o matches. An *EvalError says that the Filter has no
 // value for o, which then does not match. Other errors are a *CostError of the
 // Filter, or JSON that cannot be unpacked or read.
-func (m *Matcher) Match(o *Object) (bool, error) {
+func (m *Matcher) Match(ctx context.Context, o *Object) (bool, error) {
 	current := o.generation == m.extraction.generation
 	if !m.matchHeld(o, current) {
 		return false, nil
@@ -194,7 +195,7 @@ func (m *Matcher) Match(o *Object) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	ok, _, err := scan.match(plain)
+	ok, _, err := scan.match(ctx, plain)
 	return ok, err
 }
 

@@ -422,7 +422,7 @@ func (run *modelRun) check() {
 	for range min(len(run.old), 20) {
 		i := run.r.IntN(len(run.old))
 		o := run.old[i]
-		if ok, err := m.Match(o); err != nil || ok != run.oldWas[i].matches(q, run.indexes) {
+		if ok, err := m.Match(context.Background(), o); err != nil || ok != run.oldWas[i].matches(q, run.indexes) {
 			run.t.Fatalf("Match(%s) = %v, %v for (%v %v %v %v), JSON %s, generation %d of %d, terms %v", o.Key(), ok, err, q.Namespaces, q.Labels, q.Fields, q.Terms, run.oldWas[i].json(), o.generation, m.extraction.generation, o.Terms())
 		}
 	}

@@ -173,7 +173,7 @@ func compareSelect(t *testing.T, indexed, plain *cache.Store, q cache.Query, use
 		t.Fatal(err)
 	}
 	for _, o := range all.Objects {
-		ok, _ := m.Match(o) // an error is no match
+		ok, _ := m.Match(context.Background(), o) // an error is no match
 		if ok != slices.Contains(names(want.Objects), o.Key().String()) {
 			t.Errorf("%s: Match(%s) = %v", q.Filter, o.Key(), ok)
 		}

@@ -49,7 +49,8 @@ type scanFaults struct {
 // all keeps those of objs that match; it reuses objs.
 func (s scanner) all(ctx context.Context, objs []*Object) (scanned, error) {
 	sc := &scan{scanner: s, objects: objs, keep: make([]bool, len(objs)), faults: make([]scanFaults, Workers())}
-	if err := Read(ctx, objs, sc.visit); err != nil {
+	visit := func(worker, i int, json []byte) error { return sc.visit(ctx, worker, i, json) }
+	if err := Read(ctx, objs, visit); err != nil {
 		return scanned{}, err
 	}
 	out := scanned{objects: objs[:0], scanned: len(objs), faults: sc.allFaults()}
@@ -61,8 +62,8 @@ func (s scanner) all(ctx context.Context, objs []*Object) (scanned, error) {
 	return out, nil
 }
 
-func (sc *scan) visit(worker, i int, json []byte) error {
-	ok, cost, err := sc.match(json)
+func (sc *scan) visit(ctx context.Context, worker, i int, json []byte) error {
+	ok, cost, err := sc.match(ctx, json)
 	sc.keep[i] = ok
 	if fault, isFault := errors.AsType[*EvalError](err); isFault {
 		sc.faults[worker].add(i, sc.objects[i], fault)

@@ -20,7 +20,7 @@ type fakeFilter struct {
 func (f fakeFilter) String() string { return f.text }
 func (f fakeFilter) Hints() Hints   { return Hints{} }
 func (f fakeFilter) Clock() bool    { return false }
-func (f fakeFilter) Match(json []byte) (bool, uint64, error) {
+func (f fakeFilter) Match(_ context.Context, json []byte) (bool, uint64, error) {
 	return bytes.Contains(json, []byte(f.text)), f.cost, f.err
 }
 
@@ -90,7 +90,7 @@ func TestFilterSeesUniqueKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ok, err := m.Match(o); err != nil || ok == aggregated {
+		if ok, err := m.Match(context.Background(), o); err != nil || ok == aggregated {
 			t.Errorf("aggregated %v: first is seen: %v, %v", aggregated, ok, err)
 		}
 	}

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 
@@ -44,20 +45,20 @@ func newScanner(requirements []FieldRequirement, terms []termTest, filter Filter
 func (s scanner) empty() bool { return s.extractor == nil && s.filter == nil }
 
 // match tests the JSON of an object and says what the filter cost, too.
-func (s scanner) match(plain []byte) (ok bool, cost uint64, err error) {
+func (s scanner) match(ctx context.Context, plain []byte) (ok bool, cost uint64, err error) {
 	if ok, err = s.matchFields(plain); !ok || err != nil || s.filter == nil {
 		return ok, 0, err
 	}
-	return s.matchFilter(plain)
+	return s.matchFilter(ctx, plain)
 }
 
-func (s scanner) matchFilter(plain []byte) (ok bool, cost uint64, err error) {
+func (s scanner) matchFilter(ctx context.Context, plain []byte) (ok bool, cost uint64, err error) {
 	if !s.unique {
 		if plain, err = uniqueKeys(plain); err != nil {
 			return false, 0, err
 		}
 	}
-	return s.filter.Match(plain)
+	return s.filter.Match(ctx, plain)
 }
 
 // uniqueKeys leaves of a key that occurs twice the last one.

@@ -299,7 +299,7 @@ func TestTakeOverHides(t *testing.T) {
 	for _, e := range events {
 		hidden(string(e.Type)+" "+e.Object.Key().String(), e.Object)
 		// Who selected by what is hidden now is told that it is gone from the selection.
-		typ, o, err := e.Through(selection.Match)
+		typ, o, err := e.Through(func(o *Object) (bool, error) { return selection.Match(t.Context(), o) })
 		if err != nil || o == nil && e.Type != Added {
 			t.Errorf("%s %s through a selection: %s, %v", e.Type, e.Object.Key(), typ, err)
 		}

@@ -335,7 +335,7 @@ func (k *kindsWatch) take(ctx context.Context, b batch) error {
 		return k.refresh(ctx)
 	}
 	for _, e := range b.events {
-		typ, object, err := b.seen(e)
+		typ, object, err := b.seen(ctx, e)
 		if err != nil {
 			return err
 		}

@@ -247,7 +247,7 @@ func (w *watcher) run(ctx context.Context, start beginning) error {
 		case err == nil && w.wentBack(ctx):
 			return ended(ctx, w.out.voided(statusOf(cache.ErrExpired)))
 		case err == nil:
-			err = w.changes(events)
+			err = w.changes(ctx, events)
 		case ctx.Err() != nil:
 			// Best effort: a client that comes back resumes from here.
 			return ended(ctx, errors.Join(w.bookmark(false), w.out.flush()))
@@ -346,9 +346,9 @@ func (w *watcher) opening(ctx context.Context, start beginning) error {
 
 // changes writes events as they look through the selection: an object that
 // begins to match is ADDED, one that ceases to is DELETED.
-func (w *watcher) changes(events []cache.Event) error {
+func (w *watcher) changes(ctx context.Context, events []cache.Event) error {
 	for _, e := range events {
-		typ, object, err := w.seen(e)
+		typ, object, err := w.seen(ctx, e)
 		if err != nil {
 			return err
 		}
@@ -366,9 +366,9 @@ func (w *watcher) changes(events []cache.Event) error {
 // seen is an event as the selection sees it; no object means not at all. What
 // the filter has no value for is counted of new states only: of the old one it
 // was when that was new.
-func (w *watcher) seen(e cache.Event) (cache.EventType, *cache.Object, error) {
+func (w *watcher) seen(ctx context.Context, e cache.Event) (cache.EventType, *cache.Object, error) {
 	return e.Through(func(o *cache.Object) (bool, error) {
-		ok, fault, err := w.match(o)
+		ok, fault, err := w.match(ctx, o)
 		if o == e.Object && e.Type != cache.Deleted {
 			w.count(fault, o)
 		}
@@ -377,8 +377,8 @@ func (w *watcher) seen(e cache.Event) (cache.EventType, *cache.Object, error) {
 }
 
 // match also says that the filter has no value for o, which is not an error.
-func (w *watcher) match(o *cache.Object) (ok bool, fault *cache.EvalError, err error) {
-	ok, err = w.matcher.Match(o)
+func (w *watcher) match(ctx context.Context, o *cache.Object) (ok bool, fault *cache.EvalError, err error) {
+	ok, err = w.matcher.Match(ctx, o)
 	if fault, isFault := errors.AsType[*cache.EvalError](err); isFault {
 		return false, fault, nil
 	}

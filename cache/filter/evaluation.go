@@ -23,14 +23,24 @@ func (e *evaluation) start(json []byte) { e.root = e.value(rawjson.NewLazy(json)
 func (e *evaluation) reset() {
 	e.root = nil
 	for _, m := range e.maps.used() {
-		clear(m.members)
-		*m = jsonMap{members: m.members[:0]}
+		*m = jsonMap{members: emptied(m.members)}
 	}
 	for _, l := range e.list.used() {
-		clear(l.elements)
-		*l = jsonList{elements: l.elements[:0]}
+		*l = jsonList{elements: emptied(l.elements)}
 	}
 	e.maps.n, e.list.n = 0, 0
+}
+
+// maxEmptied is the capacity up to which a slice is used again: one large object must
+// not take its room for ever.
+const maxEmptied = 1 << 10
+
+func emptied[T any](all []T) []T {
+	if cap(all) > maxEmptied {
+		return nil
+	}
+	clear(all)
+	return all[:0]
 }
 
 // ResolveName implements cel.Activation.

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
@@ -30,6 +32,7 @@ type Filter struct {
 	text    string
 	now     types.Timestamp
 	clock   bool
+	loops   bool // it may take long enough to be interrupted
 	program cel.Program
 	hints   cache.Hints
 	scratch sync.Pool // of *evaluation
@@ -58,12 +61,16 @@ func Compile(text string, now time.Time) (*Filter, error) {
 	if out := checked.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return nil, invalid("column 1: the expression is of type %s; want true or false for each object", out)
 	}
-	program, err := env.Program(checked)
+	calls, err := implementations()
+	if err != nil {
+		return nil, fmt.Errorf("make the CEL environment: %w", err)
+	}
+	program, err := env.Program(checked, cel.CustomDecoratorV2(bounded(calls)), cel.CostTracking(&costs{}), cel.InterruptCheckFrequency(checkEvery))
 	if err != nil {
 		return nil, invalid("column 1: %v", err)
 	}
 	tree := checked.NativeRep()
-	f := &Filter{text: text, now: types.Timestamp{Time: now}, clock: reads(tree.Expr(), "now"), program: program, hints: hintsOf(tree.Expr(), types.Timestamp{Time: now})}
+	f := &Filter{text: text, now: types.Timestamp{Time: now}, clock: reads(tree.Expr(), "now"), loops: loops(tree.Expr()), program: program, hints: hintsOf(tree.Expr(), types.Timestamp{Time: now})}
 	f.scratch.New = func() any { return &evaluation{now: f.now} }
 	return f, nil
 }
@@ -91,6 +98,13 @@ func reads(e ast.Expr, variable string) bool {
 	return found
 }
 
+// loops reports whether an expression looks at elements one after the other.
+func loops(e ast.Expr) bool {
+	found := false
+	ast.PostOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) { found = found || e.Kind() == ast.ComprehensionKind }))
+	return found
+}
+
 // String is the expression as it was given.
 func (f *Filter) String() string { return f.text }
 
@@ -103,18 +117,18 @@ func (f *Filter) Clock() bool { return f.clock }
 
 // Match evaluates the expression on the JSON of an object. An *cache.EvalError
 // says that this object has no answer, for example because a field is missing;
-// a *cache.CostError that it took too long to find.
-func (f *Filter) Match(json []byte) (ok bool, cost uint64, err error) {
+// a *cache.CostError that it took too long to find. It ends soon after ctx does.
+func (f *Filter) Match(ctx context.Context, json []byte) (ok bool, cost uint64, err error) {
 	e := f.scratch.Get().(*evaluation)
 	defer f.scratch.Put(e)
 	defer e.reset()
 	e.start(json)
-	out, details, err := f.program.Eval(e)
+	out, details, err := f.eval(ctx, e)
 	if c := details.ActualCost(); c != nil {
 		cost = *c
 	}
 	if err != nil {
-		return false, cost, evalError(err)
+		return false, cost, evalError(ctx, err)
 	}
 	is, ok := out.(types.Bool)
 	if !ok {
@@ -123,7 +137,17 @@ func (f *Filter) Match(json []byte) (ok bool, cost uint64, err error) {
 	return bool(is), cost, nil
 }
 
-func evalError(err error) error {
+func (f *Filter) eval(ctx context.Context, e *evaluation) (ref.Val, *cel.EvalDetails, error) {
+	if f.loops {
+		return f.program.ContextEval(ctx, e)
+	}
+	return f.program.Eval(e)
+}
+
+func evalError(ctx context.Context, err error) error {
+	if errors.Is(err, interpreter.InterruptError{}) && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if cancelled, ok := errors.AsType[interpreter.EvalCancelledError](err); ok && cancelled.Cause == interpreter.CostLimitExceeded {
 		return cache.TooExpensive("one object", MaxCost)
 	}

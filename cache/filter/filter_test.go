@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -94,7 +95,7 @@ func matchText(expression string) string {
 	if err != nil {
 		return err.Error()
 	}
-	ok, _, err := f.Match([]byte(web))
+	ok, _, err := f.Match(context.Background(), []byte(web))
 	if err != nil {
 		return err.Error()
 	}
@@ -131,7 +132,7 @@ func TestCostLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = f.Match([]byte(`{"l":[` + list + `]}`))
+	_, _, err = f.Match(context.Background(), []byte(`{"l":[`+list+`]}`))
 	if cost, ok := errors.AsType[*cache.CostError](err); !ok || !strings.Contains(cost.Message, "1000000 units") {
 		t.Errorf("Match() = %v, want a CostError", err)
 	}

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func mustJSON(v any) []byte {
 }
 
 func evaluated(f *Filter, raw []byte) string {
-	ok, _, err := f.Match(raw)
+	ok, _, err := f.Match(context.Background(), raw)
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -110,6 +111,6 @@ func FuzzCompile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, _, _ = c.Match([]byte(web))
+		_, _, _ = c.Match(context.Background(), []byte(web))
 	})
 }

@@ -20,6 +20,10 @@ type jsonMap struct {
 	parts   rawjson.Parts
 	members []member
 	whole   bool // members are all there are
+	// places of members by name, and the names as values: of what is large or is gone
+	// through. Nil until they are asked for.
+	places map[string]int
+	keys   []ref.Val
 }
 
 type member struct {
@@ -55,12 +59,32 @@ func (m *jsonMap) readAll() {
 	}
 }
 
-// lookup returns the member with a key, or nil.
+// manyMembers is from how many members on they are looked up in a map.
+const manyMembers = 64
+
+// lookup returns the first member with a key, or nil.
 func (m *jsonMap) lookup(name string) *member {
+	if len(m.members) >= manyMembers {
+		return m.lookupMany(name)
+	}
 	for i := 0; i < len(m.members) || m.read(); i++ {
 		if m.members[i].named(name) {
 			return &m.members[i]
 		}
+	}
+	return nil
+}
+
+func (m *jsonMap) lookupMany(name string) *member {
+	if m.places == nil {
+		m.readAll()
+		m.places = make(map[string]int, len(m.members))
+		for i := len(m.members) - 1; i >= 0; i-- {
+			m.places[rawjson.KeyText(m.members[i].key, m.members[i].plain)] = i
+		}
+	}
+	if i, ok := m.places[name]; ok {
+		return &m.members[i]
 	}
 	return nil
 }
@@ -107,20 +131,24 @@ func (m *jsonMap) Size() ref.Val {
 
 // Iterator implements traits.Iterable: over the keys.
 func (m *jsonMap) Iterator() traits.Iterator {
-	keys := make([]ref.Val, 0, len(m.members))
-	m.readAll()
-	for _, x := range m.members {
-		keys = append(keys, types.String(rawjson.KeyText(x.key, x.plain)))
+	return &iterator{values: m.names()}
+}
+
+// names are the keys. They are made once, as loops within loops ask for them again.
+func (m *jsonMap) names() []ref.Val {
+	if m.readAll(); len(m.keys) < len(m.members) {
+		m.keys = make([]ref.Val, 0, len(m.members))
+		for _, x := range m.members {
+			m.keys = append(m.keys, types.String(rawjson.KeyText(x.key, x.plain)))
+		}
 	}
-	return &iterator{values: keys}
+	return m.keys
 }
 
 // Fold implements traits.Foldable.
 func (m *jsonMap) Fold(f traits.Folder) {
-	m.readAll()
-	for i := range m.members {
-		x := &m.members[i]
-		if !f.FoldEntry(types.String(rawjson.KeyText(x.key, x.plain)), m.valueOf(x)) {
+	for i, name := range m.names() {
+		if !f.FoldEntry(name, m.valueOf(&m.members[i])) {
 			return
 		}
 	}

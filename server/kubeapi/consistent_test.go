@@ -1,6 +1,7 @@
 package kubeapi
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -172,7 +173,7 @@ type interrupt struct {
 }
 
 func (f *interrupt) String() string                     { return "interrupt" }
-func (f *interrupt) Match([]byte) (bool, uint64, error) { return true, 0, nil }
+func (f *interrupt) Match(context.Context, []byte) (bool, uint64, error) { return true, 0, nil }
 func (f *interrupt) Clock() bool                        { return false }
 func (f *interrupt) Hints() cache.Hints {
 	if f.calls++; f.calls == 2 {

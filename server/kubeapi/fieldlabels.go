@@ -1,6 +1,7 @@
 package kubeapi
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -157,7 +158,7 @@ func (c computedFields) String() string {
 	return "fields " + strings.Join(parts, ",")
 }
 
-func (c computedFields) Match(json []byte) (bool, uint64, error) {
+func (c computedFields) Match(_ context.Context, json []byte) (bool, uint64, error) {
 	for _, f := range c {
 		equal, err := f.value.equals(json, f.Value)
 		if err != nil || equal == (f.Operator == selection.NotEquals) {

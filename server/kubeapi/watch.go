@@ -245,7 +245,7 @@ func (s *stream) body(ctx context.Context, o *cache.Object) ([]byte, error) {
 // begins to match is ADDED, one that ceases to is DELETED.
 func (s *stream) changes(ctx context.Context, events []cache.Event) error {
 	for _, e := range events {
-		typ, object, version, err := s.seen(e)
+		typ, object, version, err := s.seen(ctx, e)
 		if err != nil {
 			return err
 		}
@@ -277,8 +277,8 @@ func (s *stream) changed(ctx context.Context, o *cache.Object, version string) (
 // seen is an event as the selection sees it; no object means not at all. An
 // object is shown with version where that is not "": the last state of one that
 // went away carries the version of its going, so that versions never fall.
-func (s *stream) seen(e cache.Event) (typ cache.EventType, o *cache.Object, version string, err error) {
-	typ, o, err = e.Through(s.matcher.Match)
+func (s *stream) seen(ctx context.Context, e cache.Event) (typ cache.EventType, o *cache.Object, version string, err error) {
+	typ, o, err = e.Through(func(o *cache.Object) (bool, error) { return s.matcher.Match(ctx, o) })
 	switch {
 	case err != nil || o == nil || typ != cache.Deleted:
 	case e.Type != cache.Deleted: // as it was in the selection

@@ -1,0 +1,86 @@
+package filter
+
+import (
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+// beyond is a weight that is too much in any case. Nothing is weighed further.
+const beyond = 2 * MaxCost
+
+// bytesPerUnit is how many bytes of text cost one unit (cel-go's
+// common.StringTraversalCostFactor).
+const bytesPerUnit = 10
+
+func charged(bytes uint64) uint64 { return bytes / bytesPerUnit }
+
+// weight is how much work it is to look at all of a value, at least 1 and at most a
+// little more than beyond. A value that occurs twice is looked at twice.
+func weight(v ref.Val) uint64 {
+	w := weigher{}
+	w.add(v)
+	return w.total
+}
+
+// weigher adds up weights until they are beyond all measure.
+type weigher struct{ total uint64 }
+
+// add reports whether there is a use in going on.
+func (w *weigher) add(v ref.Val) bool {
+	w.total++
+	switch v := v.(type) {
+	case types.String:
+		w.total += charged(uint64(len(v)))
+	case types.Bytes:
+		w.total += charged(uint64(len(v)))
+	case *jsonMap:
+		w.total += charged(uint64(len(v.raw.Raw())))
+	case *jsonList:
+		w.total += charged(uint64(len(v.raw.Raw())))
+	case *types.Optional:
+		if v.HasValue() {
+			w.add(v.GetValue())
+		}
+	case traits.Lister:
+		for it := v.Iterator(); it.HasNext() == types.True; {
+			if !w.add(it.Next()) {
+				break
+			}
+		}
+	case traits.Mapper:
+		for it := v.Iterator(); it.HasNext() == types.True; {
+			key := it.Next()
+			if !w.add(key) || !w.add(v.Get(key)) {
+				break
+			}
+		}
+	}
+	return w.total < beyond
+}
+
+func isContainer(v ref.Val) bool {
+	switch v.(type) {
+	case traits.Lister, traits.Mapper:
+		return true
+	}
+	return false
+}
+
+// textLen is the length of a text in bytes.
+func textLen(v ref.Val) uint64 {
+	switch v := v.(type) {
+	case types.String:
+		return uint64(len(v))
+	case types.Bytes:
+		return uint64(len(v))
+	}
+	return 0
+}
+
+func sizeOf(l traits.Lister) uint64 {
+	if n, ok := l.Size().(types.Int); ok && n > 0 {
+		return uint64(n)
+	}
+	return 0
+}
