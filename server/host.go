@@ -24,12 +24,20 @@ func (s *Server) checkHost(next http.Handler) http.Handler {
 			return refused("the Host header names %q: informerd answers on this machine only to localhost, "+
 				"loopback addresses and the hosts it is configured with", r.Host)
 		}
-		if r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+		if r.Header.Get("Sec-Fetch-Site") == "cross-site" && !opensPage(r) {
 			return refused("a page of another site may not ask informerd through your browser")
 		}
 		next.ServeHTTP(w, r)
 		return nil
 	})
+}
+
+// opensPage reports whether somebody follows a link to the page itself. Elsewhere a
+// navigation is a question like any other: an <iframe> is enough to ask it, as often as
+// a foreign page likes, of whoever is not shown the answer.
+func opensPage(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.Path == "/" &&
+		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
 func refused(format string, args ...any) error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -170,9 +169,9 @@ func (w *yamlWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	text, err := yaml.JSONToYAML(item)
+	text, err := reply.YAML(item)
 	if err != nil {
-		return dst, fmt.Errorf("write YAML: %w", err)
+		return dst, err
 	}
 	indent := "- "
 	for line := range bytes.Lines(text) {

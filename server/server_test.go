@@ -105,8 +105,18 @@ func TestHost(t *testing.T) {
 func TestForeignPages(t *testing.T) {
 	w := newWorld(t)
 	wantStatus(t, w.get(t, "/v1/resources", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"), 403, metav1.StatusReasonForbidden, "another site")
+	follow := []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}
+	frame := []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}
+	if rec := w.get(t, "/?resource=pods", follow...); rec.Code != 200 {
+		t.Errorf("a link to the page = %d", rec.Code)
+	}
+	for _, path := range []string{"/v1/resources", "/v1/resources/pods/objects?filter=true", "/api/v1/pods", "/metrics", "/livez", "/app.js", "/v1/"} {
+		wantStatus(t, w.get(t, path, follow...), 403, metav1.StatusReasonForbidden, "another site")
+		wantStatus(t, w.get(t, path, frame...), 403, metav1.StatusReasonForbidden, "another site")
+	}
+	wantStatus(t, w.get(t, "/", frame...), 403, metav1.StatusReasonForbidden, "another site")
 	for _, headers := range [][]string{
-		{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, {"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "cors"}, {"Sec-Fetch-Site", "none"},
+		{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "cors"}, {"Sec-Fetch-Site", "none"},
 	} {
 		if rec := w.get(t, "/v1/resources", headers...); rec.Code != 200 {
 			t.Errorf("%v = %d", headers, rec.Code)

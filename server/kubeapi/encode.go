@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/rawjson"
 	"github.com/informerd/informerd/server/reply"
@@ -88,7 +86,7 @@ func writeValue(w http.ResponseWriter, m media, value any) error {
 func (m media) render(body []byte) ([]byte, error) {
 	switch {
 	case m.yaml:
-		return yaml.JSONToYAML(body)
+		return reply.YAML(body)
 	case m.pretty:
 		var out bytes.Buffer
 		if err := json.Indent(&out, bytes.TrimSpace(body), "", "  "); err != nil {
