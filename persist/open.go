@@ -34,7 +34,7 @@ func (db *DB) open() error {
 	if db.options.ReadOnly {
 		return db.openReadOnly()
 	}
-	if err := os.MkdirAll(filepath.Dir(db.options.Path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(db.options.Path), 0o700); err != nil {
 		return readOnly(err)
 	}
 	if err := db.makeSound(); err != nil {
@@ -118,9 +118,31 @@ func (db *DB) settle(b *bbolt.DB, file *os.File) error {
 	return clearStaging(b)
 }
 
+// private is the mode of the file: it holds what its cluster holds.
+const private = fs.FileMode(0o600)
+
+// makePrivate takes the rights of others at the file away, of which found is known.
+func (db *DB) makePrivate(found fs.FileInfo) error {
+	if runtime.GOOS == "windows" || found.Mode().Perm()&^private == 0 {
+		return nil
+	}
+	file, err := db.options.OpenFile(db.options.Path, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !os.SameFile(info, found) {
+		return errors.Join(errors.New("replaced while it is opened"), err)
+	}
+	if err := file.Chmod(private); err != nil {
+		return fmt.Errorf("others may read or write it (mode %04o), and that cannot be changed: %w", found.Mode().Perm(), err)
+	}
+	return nil
+}
+
 func openBolt(path string, o *bbolt.Options) (b *bbolt.DB, err error) {
 	defer guard(&err)()
-	b, err = bbolt.Open(path, 0o600, o)
+	b, err = bbolt.Open(path, private, o)
 	if errors.Is(err, berrors.ErrTimeout) {
 		return nil, ErrLocked
 	}
@@ -221,16 +243,20 @@ func asCorrupt(err error) error {
 
 // makeSound leaves at the path a file that bbolt can be trusted with, or none.
 func (db *DB) makeSound() error {
-	info, err := os.Stat(db.options.Path)
+	info, err := os.Lstat(db.options.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
+	case info.Mode()&fs.ModeSymlink != 0:
+		// Whoever may write to the folder could have it name a file of somebody else's.
+		return errors.New("a symbolic link: name the file that is meant")
 	case !info.Mode().IsRegular():
 		return errors.New("not a regular file")
-	case info.Size() == 0:
-		return nil
+	}
+	if err := db.makePrivate(info); err != nil || info.Size() == 0 {
+		return err
 	}
 	s, err := openSource(db.options)
 	if errors.Is(err, errDamaged) {
