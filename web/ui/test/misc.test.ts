@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { ApiError } from "../src/api";
 import { bytes, duration, quantity, rate, seconds } from "../src/format";
@@ -5,7 +6,8 @@ import { headingOf, sectionOf } from "../src/places";
 import { asPatterns, find, match, resources, type Resource } from "../src/resources";
 import { href, params, query, search, view } from "../src/route";
 import { rankKind } from "../src/views/palette";
-import { csvOf, curlOf, kubectlOf } from "../src/views/share-menu";
+import { curlOf, kubectlGet, quoteShell } from "../src/shell";
+import { csvOf, kubectlOf } from "../src/views/share-menu";
 import { ageColumn, nameColumn } from "../src/table/columns";
 
 describe("format", () => {
@@ -82,5 +84,20 @@ describe("exports", () => {
     expect(kubectlOf([r("pods", "Pod")], { namespace: ["a"], labelSelector: "app in (x, y)" })).toBe("kubectl get pods -n a -l 'app in (x, y)'");
     expect(kubectlOf([r("pods", "Pod")], { namespace: ["a-*"] })).toBe("kubectl get pods -A");
     expect(curlOf("v1/query?resources=pods&filter=a'b", "http://x/y/?view=objects")).toBe("curl -s 'http://x/y/v1/query?resources=pods&filter=a%27b'");
+  });
+
+  it("take no text of a cell for a formula", () => {
+    const cells = ["-1+cmd|' /C calc'!A0", "-12.5", "@SUM(1)", "+1", "-x", "12"].map((c) => ({ cells: [c] }));
+    expect(csvOf([nameColumn], cells)).toBe("Name\r\n'-1+cmd|' /C calc'!A0\r\n-12.5\r\n'@SUM(1)\r\n'+1\r\n'-x\r\n12\r\n");
+  });
+
+  // Names of RBAC objects are any text without a slash.
+  it("are one word to a shell, whatever the name is", () => {
+    for (const name of ["x;touch pwned", "$(touch pwned)", "`touch pwned`", "a'b", "a\"b", "a\nb", "*", "a b", "", "!x", "~", "a=b", "web-1", "system:node"]) {
+      expect(execFileSync("/bin/sh", ["-c", "printf %s " + quoteShell(name)], { encoding: "utf8" })).toBe(name);
+    }
+    expect(kubectlGet("roles.rbac.authorization.k8s.io", "shop", "x;touch pwned")).toBe("kubectl get roles.rbac.authorization.k8s.io -n shop -o yaml 'x;touch pwned'");
+    expect(kubectlGet("clusterroles.rbac.authorization.k8s.io", "", "--all")).toBe("kubectl get clusterroles.rbac.authorization.k8s.io -o yaml -- --all");
+    expect(curlOf("v1/resources/roles/objects/shop/it's", "http://x/y/")).toBe("curl -s 'http://x/y/v1/resources/roles/objects/shop/it'\\''s'");
   });
 });

@@ -5,6 +5,7 @@ import { late } from "../late";
 import { headingOf, objectsOf } from "../places";
 import { byKey, find, keyOf, known, readable, type Resource } from "../resources";
 import { params, update } from "../route";
+import { curlOf, kubectlGet } from "../shell";
 import { anyStatus, statusColumn } from "../table/columns";
 import { jsonLines, yaml, yamlLines } from "../text";
 import { absence, copy, Icon, meaning, Popover, StateIcon, StateMark } from "../ui";
@@ -166,8 +167,8 @@ function ObjectMenu({ o, r, ns, name }: { o: KubeObject; r: Resource; ns: string
       {(close) => (
         <div class="menu-items">
           <button type="button" data-autofocus onClick={() => { void copy(yaml(o), "YAML"); close(); }}>Copy YAML</button>
-          <button type="button" onClick={() => { void copy(`curl -s '${url}'`, "curl command"); close(); }}>Copy as curl</button>
-          <button type="button" onClick={() => { void copy(`kubectl get ${r.name} ${name}${ns ? " -n " + ns : ""} -o yaml`, "kubectl command"); close(); }}>Copy as kubectl</button>
+          <button type="button" onClick={() => { void copy(curlOf(url, location.href), "curl command"); close(); }}>Copy as curl</button>
+          <button type="button" onClick={() => { void copy(kubectlGet(r.name, ns, name), "kubectl command"); close(); }}>Copy as kubectl</button>
           <a href={objectPath(r, ns, name)} download={name + ".json"} onClick={close}>Download JSON</a>
           <button type="button" onClick={() => { void copy(location.href, "Link"); close(); }}>Copy link to this view</button>
         </div>

@@ -1,20 +1,13 @@
 import { selectionQuery, type Selection } from "../follow";
 import { plural } from "../format";
 import type { Resource } from "../resources";
+import { curlOf, quoteShell } from "../shell";
 import type { Source } from "../source";
 import type { Column } from "../table/columns";
 import type { TableModel } from "../table/model";
 import { copy, Icon, Popover } from "../ui";
 
 // What a table shows, for other programs.
-
-function quoteShell(s: string): string {
-  return /^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.replace(/'/g, `'\\''`)}'`;
-}
-
-export function curlOf(address: string, page: string): string {
-  return "curl -s " + quoteShell(new URL(address, page).href);
-}
 
 export function kubectlOf(list: Resource[], s: Selection): string {
   const ns = s.namespace ?? [];
@@ -28,7 +21,7 @@ export function kubectlOf(list: Resource[], s: Selection): string {
 export function csvOf(columns: Column[], rows: Iterable<{ cells: (string | number | null)[] }>): string {
   const quote = (v: string) => {
     // A spreadsheet would run what begins so.
-    const safe = /^[=+\-@\t\r]/.test(v) && !/^-?\d/.test(v) ? "'" + v : v;
+    const safe = /^[=+\-@\t\r]/.test(v) && !/^-\d+(\.\d+)?$/.test(v) ? "'" + v : v;
     return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
   };
   const lines = [columns.map((c) => quote(c.title)).join(",")];
