@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"slices"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -241,11 +241,27 @@ func (w *csvWriter) line(dst []byte) ([]byte, error) {
 	out := bytes.NewBuffer(dst)
 	lines := csv.NewWriter(out)
 	lines.UseCRLF = true
-	if err := lines.Write(slices.Clone(w.cells)); err != nil {
+	cells := make([]string, len(w.cells))
+	for i, c := range w.cells {
+		cells[i] = notFormula(c)
+	}
+	if err := lines.Write(cells); err != nil {
 		return dst, err
 	}
 	lines.Flush()
 	return out.Bytes(), lines.Error()
+}
+
+// notFormula puts an apostrophe before what a spreadsheet would take for a formula and
+// run (OWASP, CSV injection). Numbers stay numbers.
+func notFormula(cell string) string {
+	if cell == "" || strings.IndexByte("=+-@\t\r", cell[0]) < 0 {
+		return cell
+	}
+	if _, err := strconv.ParseFloat(cell, 64); err == nil {
+		return cell
+	}
+	return "'" + cell
 }
 
 func (w *csvWriter) foot(dst []byte, _ *listing) []byte { return dst }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -178,10 +179,11 @@ func cellText(cell any) string {
 	return oneLine(fmt.Sprint(cell))
 }
 
-// oneLine takes out what would break a table.
+// oneLine takes out what would break a table, or be an order to a terminal: control
+// characters, C1 included, and those that change the direction of what follows.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 			return ' '
 		}
 		return r
