@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -401,10 +400,7 @@ func (c *cluster) status() cache.ClusterStatus {
 	defer c.mu.RUnlock()
 	s := cache.ClusterStatus{Name: c.name, UID: c.uid, Version: c.servers.version, Reachable: c.reached, Since: c.since}
 	if c.config.REST != nil {
-		s.Server = c.config.REST.Host
-		if u, err := url.Parse(s.Server); err == nil && u.Host != "" {
-			s.Server = u.Redacted()
-		}
+		s.Server = cache.PublicAddress(c.config.REST.Host)
 	}
 	if c.err != nil {
 		s.Err = c.err.Error()

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/discovery"
 )
 
@@ -22,7 +23,7 @@ func (r *keeper) follow(ctx context.Context, a *access) error {
 	if err != nil {
 		return fmt.Errorf("discover resources: %w", err)
 	}
-	r.log.Info("connecting to the cluster", "server", a.REST.Host, "kubeconfig", a.source)
+	r.log.Info("connecting to the cluster", "server", cache.PublicAddress(a.REST.Host), "kubeconfig", a.source)
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return disco.Run(ctx) })

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cmd/informerd/config"
 	"github.com/informerd/informerd/cmd/informerd/plan"
 	"github.com/informerd/informerd/discovery"
@@ -49,16 +50,16 @@ func discoverOnce(ctx context.Context, a *access, pins map[schema.GroupResource]
 		},
 	})
 	if err != nil {
-		return discovery.Set{}, fmt.Errorf("ask %s: %w", a.REST.Host, err)
+		return discovery.Set{}, fmt.Errorf("ask %s: %w", cache.PublicAddress(a.REST.Host), err)
 	}
 	if err := disco.Run(ctx); err != nil {
-		return discovery.Set{}, fmt.Errorf("ask %s: %w", a.REST.Host, err)
+		return discovery.Set{}, fmt.Errorf("ask %s: %w", cache.PublicAddress(a.REST.Host), err)
 	}
 	select {
 	case s := <-sets:
 		return s, nil
 	default:
-		return discovery.Set{}, fmt.Errorf("ask %s: %w", a.REST.Host, errors.Join(context.Cause(ctx), disco.Err()))
+		return discovery.Set{}, fmt.Errorf("ask %s: %w", cache.PublicAddress(a.REST.Host), errors.Join(context.Cause(ctx), disco.Err()))
 	}
 }
 
