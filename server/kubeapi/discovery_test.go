@@ -1,8 +1,10 @@
 package kubeapi
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -133,7 +135,7 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("the API server was asked %v", got)
 	}
 	w.upstream.set(nil)
-	w.documents.confirm(cache.DocumentKey{Cluster: "default", URI: "/openapi/v3"}, time.Now().Add(-2*documentAge))
+	w.documents.confirm(cache.DocumentKey{Cluster: "default", URI: "/openapi/v3", Accept: typeJSON}, time.Now().Add(-2*documentAge))
 	if rec := w.get("/openapi/v3", "If-None-Match", `"x"`); rec.Code != http.StatusNotModified {
 		t.Errorf("during an outage: %d %s", rec.Code, rec.Body)
 	}
@@ -209,6 +211,39 @@ func TestStorageVersionHash(t *testing.T) {
 				t.Errorf("passthrough %q: the hash is %q", mode, got)
 			}
 			w.upstream.set(nil)
+		}
+	}
+}
+
+// TestOneDocument: however often and in whatever words a document is asked for, it is
+// asked for once and kept once.
+func TestOneDocument(t *testing.T) {
+	w := newWorld(t)
+	w.upstream.set(func(r *http.Request) *http.Response {
+		time.Sleep(50 * time.Millisecond)
+		return jsonResponse(200, fmt.Sprintf(`{"form":%q}`, r.Header.Get("Accept")), "ETag", `"x"`)
+	})
+	var all sync.WaitGroup
+	for n := range 100 {
+		all.Go(func() {
+			accept := fmt.Sprintf("text/csv, application/json;q=0.%03d, x/y%d;q=0.5", n+1, n)
+			if rec := w.get("/openapi/v3/apis/apps/v1", "Accept", accept); rec.Code != 200 || rec.Body.String() != `{"form":"application/json"}` {
+				t.Errorf("%s: %d %s", accept, rec.Code, rec.Body)
+			}
+		})
+	}
+	all.Wait()
+	if got := w.upstream.requests(); len(got) != 1 {
+		t.Errorf("the API server was asked %d times", len(got))
+	}
+	for accept, want := range map[string]string{
+		"": typeJSON, "*/*": typeJSON, "application/*": typeJSON, "text/csv": unknownForm,
+		"application/com.github.proto-openapi.spec.v3@v1.0+protobuf":                        "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+		"application/json;q=0.5,application/com.github.proto-openapi.spec.v3.v1.0+protobuf": "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+		"application/com.github.proto-openapi.spec.v2.v1.0+protobuf":                        unknownForm,
+	} {
+		if got := openAPIForm("v3", []string{accept}); got != want {
+			t.Errorf("%q is %s, want %s", accept, got, want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/munnerz/goautoneg"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiversion "k8s.io/apimachinery/pkg/version"
@@ -49,6 +50,25 @@ func (a *API) fetch(ctx context.Context, key cache.DocumentKey) (*document, erro
 	if ok && (serves.trusts(held.Fetched, now) || a.outages.last(key.Cluster, now)) {
 		return unpack(held)
 	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	// Who asks for the same at the same time shares an answer, and waits no longer than
+	// they like.
+	ch := a.asking.DoChan(fmt.Sprintf("document %q", key), func() (any, error) {
+		return a.renew(context.WithoutCancel(ctx), key, held, ok)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case answer := <-ch:
+		doc, _ := answer.Val.(*document)
+		return doc, answer.Err
+	}
+}
+
+// renew asks for a document of which held is known, if ok.
+func (a *API) renew(ctx context.Context, key cache.DocumentKey, held cache.Document, ok bool) (*document, error) {
 	doc, err := a.ask(ctx, key, held.ETag)
 	switch {
 	case err == nil:
@@ -115,13 +135,37 @@ func (q *request) isOpenAPI() bool {
 	return !slices.ContainsFunc(q.parts, func(part string) bool { return !openAPIPart.MatchString(part) })
 }
 
+// unknownForm is asked for instead of forms that no API server has, for its own refusal.
+const unknownForm = "application/x-unknown"
+
+// openAPIForm is the one of the forms of OpenAPI documents of version v2 or v3 that a
+// client prefers. Clients say the same in countless ways, and each must not become a
+// question and a document of its own (kube-openapi pkg/handler, pkg/handler3).
+func openAPIForm(version string, accept []string) string {
+	header := strings.Join(accept, ",")
+	if header == "" {
+		return typeJSON
+	}
+	protobuf := "com.github.proto-openapi.spec." + version
+	for _, clause := range goautoneg.ParseAccept(header) {
+		switch {
+		case clause.Type != "application" && clause.Type != "*":
+		case clause.SubType == "json" || clause.SubType == "*":
+			return typeJSON
+		case clause.SubType == protobuf+".v1.0+protobuf" || clause.SubType == protobuf+"@v1.0+protobuf":
+			return "application/" + protobuf + ".v1.0+protobuf"
+		}
+	}
+	return unknownForm
+}
+
 // openAPI describes the types of all that the cluster serves, as the API server
 // does.
 func (a *API) openAPI(w http.ResponseWriter, r *http.Request, req *request) error {
-	accept := strings.Join(r.Header.Values("Accept"), ",")
 	if !req.isOpenAPI() {
 		return errUnknown(req)
 	}
+	accept := openAPIForm(req.parts[1], r.Header.Values("Accept"))
 	uri := url.URL{Path: req.path(), RawQuery: r.URL.RawQuery}
 	doc, err := a.fetch(r.Context(), cache.DocumentKey{Cluster: req.cluster, URI: uri.RequestURI(), Accept: accept})
 	if err != nil {

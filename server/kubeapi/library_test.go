@@ -63,7 +63,7 @@ func TestDocumentsOutlive(t *testing.T) {
 	}
 	w.wantStatus(w.get("/openapi/v3/apis/apps/v1?hash=1"), 503, metav1.StatusReasonServiceUnavailable, "")
 
-	w.documents.confirm(cache.DocumentKey{Cluster: "default", URI: "/openapi/v3"}, time.Now().Add(-time.Hour))
+	w.documents.confirm(cache.DocumentKey{Cluster: "default", URI: "/openapi/v3", Accept: typeJSON}, time.Now().Add(-time.Hour))
 	w.upstream.set(func(r *http.Request) *http.Response {
 		if r.Header.Get("If-None-Match") != `"x"` {
 			t.Errorf("asked for %s without its tag", r.URL)

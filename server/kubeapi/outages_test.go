@@ -17,7 +17,7 @@ func TestOutage(t *testing.T) {
 	answer := func(*http.Request) *http.Response { return jsonResponse(200, `{}`) }
 	w.upstream.set(answer)
 	age := func() {
-		for _, key := range []cache.DocumentKey{{URI: "/version", Accept: typeJSON}, {URI: "/openapi/v3"}} {
+		for _, key := range []cache.DocumentKey{{URI: "/version", Accept: typeJSON}, {URI: "/openapi/v3", Accept: typeJSON}} {
 			key.Cluster = "default"
 			w.documents.confirm(key, time.Now().Add(-2*documentAge))
 		}
