@@ -160,3 +160,18 @@ func TestHugeQuantities(t *testing.T) {
 		}
 	}
 }
+
+// TestChargedByTime: what took long is charged as much, so that a question about many
+// such objects ends.
+func TestChargedByTime(t *testing.T) {
+	f, err := Compile(`object.spec.keys.all(k, object.spec.keys.exists(j, j == 'last'))`, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	_, cost, err := f.Match(context.Background(), wide(20_000))
+	took := time.Since(began)
+	if err == nil || took > longEvaluation && cost < uint64(took/unitTime)/2 {
+		t.Errorf("%v took %v and cost %d", err, took, cost)
+	}
+}

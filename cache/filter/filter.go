@@ -25,6 +25,17 @@ const (
 	// Kubernetes' cost model: the limit of its admission policies, which is
 	// about a tenth of a second.
 	MaxCost = celconfig.PerCallLimit
+	// MaxTime is how long the evaluation on one object may take. Costs do not bound it:
+	// cel-go looks for what it charges among all that a loop has left so far.
+	MaxTime = 2 * time.Second
+)
+
+const (
+	// longEvaluation is from when on an evaluation is charged by its time.
+	longEvaluation = 10 * time.Millisecond
+	// unitTime is the time that a unit stands for where all objects are counted
+	// (cache.maxScanCost).
+	unitTime = 30 * time.Nanosecond
 )
 
 // Filter is a compiled expression. It is immutable and safe for concurrent use.
@@ -123,9 +134,13 @@ func (f *Filter) Match(ctx context.Context, json []byte) (ok bool, cost uint64, 
 	defer f.scratch.Put(e)
 	defer e.reset()
 	e.start(json)
+	began := time.Now()
 	out, details, err := f.eval(ctx, e)
 	if c := details.ActualCost(); c != nil {
 		cost = *c
+	}
+	if took := time.Since(began); took > longEvaluation {
+		cost = max(cost, uint64(took/unitTime))
 	}
 	if err != nil {
 		return false, cost, evalError(ctx, err)
@@ -139,14 +154,22 @@ func (f *Filter) Match(ctx context.Context, json []byte) (ok bool, cost uint64, 
 
 func (f *Filter) eval(ctx context.Context, e *evaluation) (ref.Val, *cel.EvalDetails, error) {
 	if f.loops {
+		ctx, cancel := context.WithTimeoutCause(ctx, MaxTime, errTooLong)
+		defer cancel()
 		return f.program.ContextEval(ctx, e)
 	}
 	return f.program.Eval(e)
 }
 
+// errTooLong ends an evaluation after MaxTime.
+var errTooLong = errors.New("takes too long")
+
 func evalError(ctx context.Context, err error) error {
-	if errors.Is(err, interpreter.InterruptError{}) && ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.Is(err, errTooLong):
+		return &cache.CostError{Parameter: "filter", Message: fmt.Sprintf("evaluating it on one object takes longer than %v: select fewer objects by an index, or make it simpler", MaxTime)}
 	}
 	if cancelled, ok := errors.AsType[interpreter.EvalCancelledError](err); ok && cancelled.Cause == interpreter.CostLimitExceeded {
 		return cache.TooExpensive("one object", MaxCost)
