@@ -21,7 +21,7 @@ const (
 	// quickMatch is how many steps times bytes are never too much.
 	quickMatch = 2_000_000
 	// maxMatch is how long one match may take.
-	maxMatch = 100 * time.Millisecond
+	maxMatch = time.Second
 )
 
 func isRegexp(function string) bool {
