@@ -16,6 +16,7 @@ import (
 // TestKubeBadInput: what is wrong with a request is answered with the code and
 // reason of the API server.
 func TestKubeBadInput(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: wholeCluster})
 	i.WaitLive(t, syncTime)

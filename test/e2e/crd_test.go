@@ -24,6 +24,7 @@ const crdBar = 2 * time.Second
 // gone within two seconds of its deletion; in between its objects, its
 // selectable fields and changes of the definition are followed.
 func TestCRD(t *testing.T) {
+	inTurn(t, &smallLane)
 	c := smallCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
 	i.WaitLive(t, syncTime)

@@ -9,6 +9,7 @@ import (
 // TestDemo: every object of every selected resource of an ordinary cluster, and
 // every index, is what the API server says.
 func TestDemo(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	mark := c.AuditMark(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})

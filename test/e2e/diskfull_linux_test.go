@@ -20,7 +20,7 @@ import (
 // how old that is; with it, it goes on from there, lists nothing and lacks nothing.
 func TestDiskFull(t *testing.T) {
 	long(t)
-	t.Parallel()
+	inTurn(t, &smallLane)
 	disk := t.TempDir()
 	if err := syscall.Mount("none", disk, "tmpfs", 0, "size=12m"); err != nil {
 		t.Skipf("a disk of its own takes more rights: %v", err)

@@ -45,7 +45,7 @@ func heal(t *testing.T, c *harness.Cluster) {
 // lists anything because of that.
 func TestFrozenServer(t *testing.T) {
 	long(t)
-	t.Parallel()
+	inTurn(t, &doubleLane)
 	c := doubleCluster(t)
 	there := c.Through(t, "apiserver-2")
 	createNamespace(t, there, "frozen")
@@ -238,6 +238,7 @@ func (s *steadiness) stop(t *testing.T) (most int) {
 // again, while objects change. Resources stay, none flaps, no object goes that is
 // there, and what is listed is listed because a server said 410.
 func TestTwoServers(t *testing.T) {
+	inTurn(t, &doubleLane)
 	c := doubleCluster(t)
 	there := c.Through(t, "apiserver-1")
 	t.Cleanup(func() { heal(t, c) })

@@ -20,6 +20,7 @@ import (
 // TestGraph: what informerd relates equals what follows, the long way round,
 // from the JSON of the API server.
 func TestGraph(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
 	i.WaitLive(t, syncTime, "pods", "deployments.apps", "secrets", "clusterrolebindings.rbac.authorization.k8s.io")

@@ -16,6 +16,7 @@ import (
 // TestReadYourWrites: who asks with the resourceVersion of their write sees it;
 // a version that never comes is 504, one that is forgotten 410.
 func TestReadYourWrites(t *testing.T) {
+	inTurn(t, &smallLane)
 	c := smallCluster(t)
 	ns := fmt.Sprintf("writes-%d", fresh())
 	createNamespace(t, c, ns)
@@ -59,6 +60,7 @@ func TestReadYourWrites(t *testing.T) {
 // TestPagesUnderChurn: all pages of a list are of one version, whatever changes
 // meanwhile, and what they show was true then.
 func TestPagesUnderChurn(t *testing.T) {
+	inTurn(t, &smallLane)
 	c := smallCluster(t)
 	run := fresh()
 	churn := newChurner(t, c, builtinKinds()[:1], "pages-a", "pages-b")
@@ -110,6 +112,7 @@ func TestPagesUnderChurn(t *testing.T) {
 // TestHTTP: caching, compression, methods, projections and errors of the real
 // server.
 func TestHTTP(t *testing.T) {
+	inTurn(t, &smallLane)
 	c := smallCluster(t)
 	ns := fmt.Sprintf("http-%d", fresh())
 	createNamespace(t, c, ns)

@@ -249,6 +249,7 @@ func churnMaps(t *testing.T, c *harness.Cluster, prefix string) {
 // TestInformersFollow: everybody's informers, told that informerd is the API
 // server, hold what the API server holds, whatever happens to informerd.
 func TestInformersFollow(t *testing.T) {
+	inTurn(t, &demoLane, &featureLane)
 	for _, streaming := range []bool{true, false} {
 		t.Run(fmt.Sprintf("streaming lists %v", streaming), func(t *testing.T) {
 			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, streaming)
@@ -280,6 +281,7 @@ func TestInformersFollow(t *testing.T) {
 // TestInformersOutage: while the API server is away, everybody's informers keep
 // what they have, and new ones sync; when it is back they follow it again.
 func TestInformersOutage(t *testing.T) {
+	inTurn(t, &smallLane, &featureLane)
 	c := smallCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: wholeCluster})
 	i.WaitLive(t, syncTime)

@@ -72,6 +72,7 @@ func (j *javaScript) versions() (held, told versions, err error) {
 // TestJavaScriptInformer: an informer of @kubernetes/client-node follows a
 // namespace through churn, a restart of informerd and a 410.
 func TestJavaScriptInformer(t *testing.T) {
+	inTurn(t, &smallLane)
 	c := smallCluster(t)
 	i := harness.StartInformerd(t, harness.Options{
 		Kubeconfig: c.Kubeconfig("admin"), Rules: "\n- match: [configmaps]\n", Snapshot: filepath.Join(t.TempDir(), "informerd.db"),

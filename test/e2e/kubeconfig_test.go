@@ -15,6 +15,7 @@ import (
 // TestKubeconfig: with a kubeconfig that is missing, broken or points nowhere
 // informerd runs on and says what is wrong; mending the file is enough.
 func TestKubeconfig(t *testing.T) {
+	inTurn(t, &smallLane)
 	c := smallCluster(t)
 	good, err := os.ReadFile(c.Kubeconfig("admin"))
 	if err != nil {

@@ -124,7 +124,7 @@ func differing(a, b string) string {
 
 // TestKubectl: whatever kubectl shows of a cluster, it shows of its replica.
 func TestKubectl(t *testing.T) {
-	t.Parallel() // nothing else changes this cluster by then
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: wholeCluster})
 	i.WaitLive(t, syncTime)

@@ -34,6 +34,7 @@ func printedIn(t *testing.T, body []byte) (p printed) {
 // TestKubeOutage: while the API server is away, and after a restart meanwhile,
 // the tables of custom resources are whole, and OpenAPI is what it was.
 func TestKubeOutage(t *testing.T) {
+	inTurn(t, &smallLane)
 	c := smallCluster(t)
 	column := func(name, typ, path string, priority int32) apiextensionsv1.CustomResourceColumnDefinition {
 		return apiextensionsv1.CustomResourceColumnDefinition{Name: name, Type: typ, JSONPath: path, Priority: priority}

@@ -28,6 +28,7 @@ import (
 // definition and then an object of it, although it and informerd have just asked
 // which kinds there are.
 func TestApplyDefinitionAndObject(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := passing(t, c, "all")
 	root, err := harness.Root()
@@ -113,6 +114,7 @@ func sameNames(t *testing.T, c *harness.Cluster, i *harness.Informerd, uri strin
 
 // TestFieldLabels: what the API server selects by a field, informerd does.
 func TestFieldLabels(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: wholeCluster})
 	i.WaitLive(t, syncTime)
@@ -169,6 +171,7 @@ func TestFieldLabels(t *testing.T) {
 // TestTableBookmarks: the bookmark after the initial objects is, in a stream of
 // tables, the API server's, with its row and its columns.
 func TestTableBookmarks(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: wholeCluster})
 	i.WaitLive(t, syncTime)
@@ -228,6 +231,7 @@ func forget(value any, names ...string) {
 // where everything is passed on, and say the same of how resources are stored
 // where it is not.
 func TestLegacyDiscovery(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := passing(t, c, "all")
 	alone := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: wholeCluster})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,9 +18,10 @@ import (
 )
 
 // Three clusters are shared, each started by the first test that needs it. What
-// tests leave in them other tests must not mind. A test that stops components
-// has its cluster to itself: parallel are only a few that wait for long, and no two of
-// them use the same one.
+// tests leave in them other tests must not mind. All tests are parallel, and most of
+// their time they wait; those of one cluster come one after the other, so that each has
+// it to itself and may stop its components. How many run at once is not limited: one that
+// waits for its turn must not keep another from having it.
 //
 // INFORMERD_E2E_DEMO and INFORMERD_E2E_SMALL name the directories of devclusters
 // that run already, which saves their start while working on a test.
@@ -35,6 +37,9 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if err := flag.Set("test.parallel", "1000"); err != nil {
+		panic(err)
+	}
 	os.Exit(run(m))
 }
 
@@ -71,9 +76,73 @@ func start(name string, args []string) (*harness.Cluster, error) {
 	return c, nil
 }
 
+// lane lets in one test at a time, in the order in which they stand in the sources: the
+// order in which each starts, waits at t.Parallel and has taken its place before that.
+type lane struct {
+	mu    sync.Mutex // guards the following
+	last  <-chan struct{}
+	owner string // the test that is in
+}
+
+// The lanes of the shared clusters, and of client-go's feature gates, which are those of
+// the process.
+var demoLane, smallLane, doubleLane, featureLane lane
+
+// inTurn makes a test parallel, and has it wait for its turn in lanes. It keeps them until
+// it is over, with all it has registered after this to be cleaned up.
+func inTurn(t *testing.T, lanes ...*lane) {
+	t.Helper()
+	turns := make([]<-chan struct{}, len(lanes))
+	for n, l := range lanes {
+		turns[n] = l.place(t)
+	}
+	t.Parallel()
+	for n, l := range lanes {
+		<-turns[n]
+		l.setOwner(t.Name())
+	}
+}
+
+// place takes the next place in the lane; the turn is there when the result is closed.
+func (l *lane) place(t *testing.T) (turn <-chan struct{}) {
+	over := make(chan struct{})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	turn, l.last = l.last, over
+	if turn == nil {
+		first := make(chan struct{})
+		close(first)
+		turn = first
+	}
+	t.Cleanup(func() {
+		<-turn // a test that is skipped does not let in the next one beside the one before
+		l.setOwner("")
+		close(over)
+	})
+	return turn
+}
+
+func (l *lane) setOwner(test string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.owner = test
+}
+
+// check fails a test that uses what others have to themselves.
+func (l *lane) check(tb testing.TB, name string) {
+	tb.Helper()
+	test, _, _ := strings.Cut(tb.Name(), "/")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.owner != test {
+		tb.Fatalf("%s is %q's: this test must begin with inTurn(t, &%s)", name, l.owner, name)
+	}
+}
+
 // demoCluster is the whole control plane with demo data and simulated nodes.
 func demoCluster(tb testing.TB) *harness.Cluster {
 	tb.Helper()
+	demoLane.check(tb, "demoLane")
 	c, err := demoOnce()
 	if err != nil {
 		tb.Fatal(err)
@@ -84,6 +153,7 @@ func demoCluster(tb testing.TB) *harness.Cluster {
 // smallCluster is etcd and an API server.
 func smallCluster(tb testing.TB) *harness.Cluster {
 	tb.Helper()
+	smallLane.check(tb, "smallLane")
 	c, err := smallOnce()
 	if err != nil {
 		tb.Fatal(err)
@@ -95,6 +165,7 @@ func smallCluster(tb testing.TB) *harness.Cluster {
 // lies if it is told to. Tests leave it whole.
 func doubleCluster(tb testing.TB) *harness.Cluster {
 	tb.Helper()
+	doubleLane.check(tb, "doubleLane")
 	c, err := doubleOnce()
 	if err != nil {
 		tb.Fatal(err)

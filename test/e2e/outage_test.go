@@ -30,6 +30,7 @@ func waitServing(t *testing.T, c *harness.Cluster) {
 // no data, never that there are no objects. When the server is back, both equal
 // it.
 func TestServerDownAtStart(t *testing.T) {
+	inTurn(t, &smallLane)
 	c := smallCluster(t)
 	createNamespace(t, c, "down")
 	for n := range 20 {
@@ -135,6 +136,7 @@ func readyzSays(t *testing.T, i *harness.Informerd, status int, words ...string)
 // TestServerSlowAtStart: a server that is there and does not answer for a while
 // is no reason to list either.
 func TestServerSlowAtStart(t *testing.T) {
+	inTurn(t, &smallLane)
 	c := smallCluster(t)
 	createNamespace(t, c, "slow")
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Snapshot: filepath.Join(t.TempDir(), "informerd.db")})
@@ -166,6 +168,7 @@ func TestServerSlowAtStart(t *testing.T) {
 // of event streams keep their connection and see real changes only, and
 // everything is equal again.
 func TestServerRestart(t *testing.T) {
+	inTurn(t, &smallLane)
 	c := smallCluster(t)
 	d := harness.CRD{Group: "outage.example.com", Plural: "trees", Kind: "Tree", Selectable: []string{".spec.color"}}
 	c.CreateCRD(t, d)
@@ -280,6 +283,7 @@ func checkLists(t *testing.T, c *harness.Cluster, mark harness.Mark, informerds,
 
 // TestStoreDown: etcd goes away for a while and the API server stays.
 func TestStoreDown(t *testing.T) {
+	inTurn(t, &smallLane)
 	c := smallCluster(t)
 	churn := newChurner(t, c, builtinKinds(), "store-a")
 	churn.pause = 20 * time.Millisecond
@@ -319,6 +323,7 @@ func TestStoreDown(t *testing.T) {
 // while it does not. What informerd holds is from a future that never came to
 // be: it must notice, throw it away and show what the API server has now.
 func TestRollback(t *testing.T) {
+	t.Parallel()
 	c, err := harness.StartCluster(filepath.Join(t.TempDir(), "cluster"), harness.Small...)
 	if err != nil {
 		t.Fatal(err)

@@ -62,6 +62,7 @@ func passing(t *testing.T, c *harness.Cluster, mode string) *harness.Informerd {
 // TestPassthrough: what informerd does not hold is asked for and done with the
 // caller's rights, which are not informerd's.
 func TestPassthrough(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := passing(t, c, "all")
 	ctx := t.Context()
@@ -104,6 +105,7 @@ func TestPassthrough(t *testing.T) {
 // TestWarnings: what the API server warns of comes with tables, and with what is
 // passed on.
 func TestWarnings(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := passing(t, c, "reads")
 	token := "Bearer " + tokenOf(t, c, "warned", "cluster-admin")
@@ -122,6 +124,7 @@ func TestWarnings(t *testing.T) {
 // TestConsistentReads: a read that asks for the present sees every write that
 // was answered before it.
 func TestConsistentReads(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Kubernetes: "reads: consistent"})
 	i.WaitLive(t, syncTime)
@@ -156,6 +159,7 @@ func TestConsistentReads(t *testing.T) {
 // takes is said, not judged: informerd is built with the race detector here, which
 // INFORMERD_BIN changes.
 func TestControllers(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := passing(t, c, "all")
 	direct := scaleUpAndDown(t, c, "direct")

@@ -41,6 +41,7 @@ func onWatches(do fault, times int, again bool) []harness.ProxyRule {
 // and in the end everything is equal.
 func TestLies(t *testing.T) {
 	long(t)
+	inTurn(t, &doubleLane)
 	c := doubleCluster(t)
 	there := c.Through(t, "apiserver-1")
 	createNamespace(t, there, "lies")

@@ -38,6 +38,7 @@ type orderedQuestion struct {
 // TestOrderedIndexes asks for ranges, prefixes and first pages of sorted lists,
 // and compares with the API server's own objects and with the plan.
 func TestOrderedIndexes(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: orderedRules})
 	i.WaitLive(t, syncTime)

@@ -458,6 +458,7 @@ func (q question) shownInPart() bool {
 // TestQueries asks everything in the tables and compares with what follows from
 // the API server's own lists.
 func TestQueries(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
 	i.WaitLive(t, syncTime)
@@ -485,6 +486,7 @@ var documentedParameter = regexp.MustCompile(`--data-urlencode '([^'=]+)=([^']*)
 
 // TestDocumentedQueries asks what docs/query.md shows.
 func TestDocumentedQueries(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
 	i.WaitLive(t, syncTime)
@@ -578,6 +580,7 @@ func checkExamples(t *testing.T, i *harness.Informerd, root string) {
 // TestQueryTables: rows of several kinds in one table are those that the API
 // server prints of each.
 func TestQueryTables(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
 	i.WaitLive(t, syncTime, "pods", "deployments.apps", "queues.messaging.example.com")
@@ -646,6 +649,7 @@ func TestQueryTables(t *testing.T) {
 // TestQueryClusters: one question to two clusters, which are the same one under
 // two names, finds everything twice and says where.
 func TestQueryClusters(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: "- match: [configmaps]\n"})
 	i.Stop()

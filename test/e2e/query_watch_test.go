@@ -71,6 +71,7 @@ func (q question) whole() string {
 // everywhere, and compares what each stream made of it with the API server's own
 // lists.
 func TestQueriesWatched(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
 	i.WaitLive(t, syncTime)

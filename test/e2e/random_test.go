@@ -66,6 +66,7 @@ func randomSeed(t *testing.T) uint64 {
 // says of their shape, are shown as the server shows them, through creation,
 // change and deletion.
 func TestRandomObjects(t *testing.T) {
+	inTurn(t, &smallLane)
 	c := smallCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
 	i.WaitLive(t, syncTime)
@@ -82,6 +83,7 @@ func TestRandomObjects(t *testing.T) {
 // TestRandomDocuments: custom resources that may hold anything hold it, a mebibyte
 // of text too, and their indexes find it.
 func TestRandomDocuments(t *testing.T) {
+	inTurn(t, &smallLane)
 	const documents = 40
 	c := smallCluster(t)
 	d := harness.CRD{Group: fmt.Sprintf("random%d.example.com", fresh()), Plural: "documents", Kind: "Document"}

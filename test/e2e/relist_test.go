@@ -18,6 +18,7 @@ import (
 // resource, informerd lists its metadata once and gets what changed. It lists
 // everything neither after a restart of its own nor while it runs.
 func TestCheapRelist(t *testing.T) {
+	inTurn(t, &smallLane)
 	const space, objects = "relist", 2500
 	c := smallCluster(t)
 	createNamespace(t, c, space)

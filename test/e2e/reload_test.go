@@ -73,6 +73,7 @@ search: {texts: {queues.messaging.example.com: [spec.retention]}}
 // the resources it is about, nothing else: no watch of another one is opened
 // anew, no stream ends. A bad file changes nothing.
 func TestReload(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: rulesBefore})
 	i.WaitLive(t, syncTime, "pods", "services", "deployments.apps")

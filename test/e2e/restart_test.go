@@ -16,6 +16,7 @@ import (
 // from its snapshot at once, resumes every watch without listing anything, and
 // equals the API server again.
 func TestKill(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	d := harness.CRD{Group: "kill.example.com", Plural: "cars", Kind: "Car", Selectable: []string{".spec.color"}}
 	c.CreateCRD(t, d)
@@ -110,6 +111,7 @@ func checkNoLists(t *testing.T, c *harness.Cluster, mark harness.Mark) {
 // stream gets every change once, none twice, and never the present objects
 // again; nothing is listed.
 func TestRestart(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	churn := newChurner(t, c, builtinKinds()[:1], "restart-a")
 	churn.pause = 5 * time.Millisecond

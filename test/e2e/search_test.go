@@ -16,6 +16,7 @@ import (
 // TestSearch: what a question finds equals what a look at every object of the
 // API server does.
 func TestSearch(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
 	i.WaitLive(t, syncTime, "pods", "deployments.apps", "secrets", "clusterroles.rbac.authorization.k8s.io")
@@ -119,6 +120,7 @@ func textsOf(o harness.Object) map[string][]string {
 
 // TestComplete: proposals are of this cluster.
 func TestComplete(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin")})
 	i.WaitLive(t, syncTime, "pods", "deployments.apps")

@@ -18,7 +18,7 @@ import (
 // TestSnapshotTrouble: whatever is wrong with the snapshot file, informerd
 // starts, says so once, and serves what the API server has.
 func TestSnapshotTrouble(t *testing.T) {
-	t.Parallel()
+	inTurn(t, &smallLane, &doubleLane)
 	c := smallCluster(t)
 	createNamespace(t, c, "trouble")
 	for n := range 40 {
@@ -109,7 +109,7 @@ func TestSnapshotTrouble(t *testing.T) {
 		checkSnapshotSaid(t, first, false, 0)
 	})
 	t.Run("of another cluster", func(t *testing.T) {
-		other := demoCluster(t)
+		other := doubleCluster(t)
 		i := harness.StartInformerd(t, harness.Options{Kubeconfig: other.Kubeconfig("admin"), Snapshot: write(t, data)})
 		i.WaitLive(t, syncTime)
 		harness.CheckEqual(t, other, i, harness.Check{})

@@ -20,7 +20,7 @@ var soakKinds = []string{
 // TestSoak is a short soak: whatever readers of each kind are told, under one
 // fault after the other, was so in etcd.
 func TestSoak(t *testing.T) {
-	t.Parallel() // it has a cluster of its own
+	t.Parallel()
 	root, err := harness.Root()
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 // every object equals the API server's own, every index follows from the
 // objects, and so do the copies that clients made from event streams.
 func TestStorm(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	widgets := harness.CRD{Group: "storm.example.com", Plural: "widgets", Kind: "Widget", Selectable: []string{".spec.color", ".spec.size"}}
 	gadgets := harness.CRD{Group: "storm.example.com", Plural: "gadgets", Kind: "Gadget", Cluster: true}

@@ -31,6 +31,7 @@ func kubeconfigFor(t *testing.T, i *harness.Informerd, token string) string {
 // server, which does not hear of it; a restart of the first is a resumed watch
 // for the second.
 func TestTwoTiers(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	first := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Snapshot: filepath.Join(t.TempDir(), "first.db"), Rules: wholeCluster})
 	first.WaitLive(t, syncTime)

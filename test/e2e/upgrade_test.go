@@ -23,6 +23,7 @@ const oldVariable = "INFORMERD_E2E_OLD_DEVCLUSTER"
 // last step. In the end every object is, byte for byte, what the new servers make of
 // it, also those that did not change; no resource goes meanwhile.
 func TestRollingUpgrade(t *testing.T) {
+	t.Parallel()
 	old := os.Getenv(oldVariable)
 	if old == "" {
 		t.Skipf("%s names no devcluster of an older Kubernetes", oldVariable)

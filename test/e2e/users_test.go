@@ -21,6 +21,7 @@ const tenant = "team-a"
 // TestNamespacedUser: who may read one namespace gets that namespace; the rest
 // is forbidden, and said once.
 func TestNamespacedUser(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("namespaced")})
 	all := waitSettled(t, i)
@@ -58,6 +59,7 @@ func TestNamespacedUser(t *testing.T) {
 // TestNobody: who may read nothing is told so, in state and answers, without a
 // flood of log lines or requests.
 func TestNobody(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("nobody"), Snapshot: t.TempDir() + "/informerd.db"})
 	for name, r := range waitSettled(t, i) {
@@ -117,6 +119,7 @@ func grant(t *testing.T, c *harness.Cluster, user, resource string) {
 // TestNoSecrets: who may read everything but Secrets gets everything but
 // Secrets.
 func TestNoSecrets(t *testing.T) {
+	inTurn(t, &demoLane)
 	c := demoCluster(t)
 	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("nosecrets")})
 	waitSettled(t, i)

@@ -24,6 +24,7 @@ import (
 // reported. The program is the real one; with the race detector, which would be
 // most of the cost, there are fewer of both.
 func TestThousandWatchers(t *testing.T) {
+	inTurn(t, &demoLane)
 	t.Run("real", func(t *testing.T) {
 		testWatchers(t, harness.Options{Plain: true}, 1000, 200, 5*time.Second)
 	})
