@@ -14,9 +14,15 @@ import (
 	"github.com/informerd/informerd/discovery"
 )
 
-const lastApplied = "metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"
-
-var managed = config.DefaultDrop()
+var (
+	managed = config.DefaultDrop()
+	// copies hold a second copy of the whole object, each under the name of a program.
+	copies = []string{
+		"metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']", "metadata.annotations['kapp.k14s.io/original']",
+		"metadata.annotations['kapp.k14s.io/original-diff']", "metadata.annotations['objectset.rio.cattle.io/applied']",
+		"metadata.annotations['banzaicloud.com/last-applied']",
+	}
+)
 
 func TestChoose(t *testing.T) {
 	for _, test := range []struct {
@@ -32,29 +38,29 @@ func TestChoose(t *testing.T) {
 		}, 2},
 		{"default rest", "", namespaced("deployments.v1.apps"), cache.Spec{Watch: true, Drop: managed}, 3},
 		{"default secrets", "", namespaced("secrets.v1"), cache.Spec{
-			Watch: true, Drop: append(managed, lastApplied), Redact: []string{"data", "stringData"},
+			Watch: true, Drop: append(managed, copies...), Redact: []string{"data", "stringData"},
 		}, 1},
 		{"secrets by a glob", `[{match: ["*"]}]`, namespaced("secrets.v1"), cache.Spec{
-			Watch: true, Drop: append(managed, lastApplied), Redact: []string{"data", "stringData"},
+			Watch: true, Drop: append(managed, copies...), Redact: []string{"data", "stringData"},
 		}, 0},
 		{"a glob cannot turn redaction off", `[{match: ["secret*"], redact: [], drop: []}]`, namespaced("secrets.v1"), cache.Spec{
-			Watch: true, Drop: []string{lastApplied}, Redact: []string{"data", "stringData"},
+			Watch: true, Drop: copies, Redact: []string{"data", "stringData"},
 		}, 0},
 		{"a glob can redact more", `[{match: ["*"], redact: [metadata.annotations, data]}]`, namespaced("secrets.v1"), cache.Spec{
-			Watch: true, Drop: append(managed, lastApplied), Redact: []string{"metadata.annotations", "data", "stringData"},
+			Watch: true, Drop: append(managed, copies...), Redact: []string{"metadata.annotations", "data", "stringData"},
 		}, 0},
 		{"secrets by name without redact", `[{match: [secrets], drop: []}]`, namespaced("secrets.v1"), cache.Spec{
-			Watch: true, Drop: []string{lastApplied}, Redact: []string{"data", "stringData"},
+			Watch: true, Drop: copies, Redact: []string{"data", "stringData"},
 		}, 0},
 		{"secrets in full", `[{match: [secrets], redact: []}]`, namespaced("secrets.v1"), cache.Spec{Watch: true, Drop: managed}, 0},
 		{"secrets less one key", `[{match: [secrets.v1], redact: ["data['tls.key']"]}]`, namespaced("secrets.v1"), cache.Spec{
-			Watch: true, Drop: append(managed, lastApplied), Redact: []string{"data['tls.key']"},
+			Watch: true, Drop: append(managed, copies...), Redact: []string{"data['tls.key']"},
 		}, 0},
 		{"secrets without data", `[{match: [secrets], redact: [], drop: [data]}]`, namespaced("secrets.v1"), cache.Spec{
-			Watch: true, Drop: []string{"data", lastApplied},
+			Watch: true, Drop: append([]string{"data"}, copies...),
 		}, 0},
 		{"an index of what is redacted", `[{match: ["*"], indexes: {key: data.key, type: type}}]`, namespaced("secrets.v1"), cache.Spec{
-			Watch: true, Drop: append(managed, lastApplied), Redact: []string{"data", "stringData"},
+			Watch: true, Drop: append(managed, copies...), Redact: []string{"data", "stringData"},
 			Indexes: map[string]string{"type": "type"},
 		}, 0},
 		{"other secrets", `[{match: ["*"]}]`, namespaced("secrets.v1.example.com"), cache.Spec{Watch: true, Drop: managed}, 0},

@@ -15,15 +15,22 @@ var (
 	secretPaths = []string{"data", "stringData"}
 )
 
-// lastApplied is where kubectl apply leaves a second copy of the whole object.
-const lastApplied = "metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"
+// copies are the annotations in which those who apply objects keep a second copy of the
+// whole object: kubectl apply, kapp, Rancher's and Banzai's operators.
+var copies = []string{
+	"metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']",
+	"metadata.annotations['kapp.k14s.io/original']",
+	"metadata.annotations['kapp.k14s.io/original-diff']",
+	"metadata.annotations['objectset.rio.cattle.io/applied']",
+	"metadata.annotations['banzaicloud.com/last-applied']",
+}
 
 // taken is what is dropped and redacted of the resource gr, which rule decides
 // because of pattern.
 //
 // Secrets are redacted unless a rule that names them says otherwise; a rule that
 // meets them by a glob can only redact more. Where their data goes, the
-// annotation that repeats it goes too.
+// annotations that repeat it go too.
 func taken(rule config.Rule, pattern config.Pattern, gr schema.GroupResource) (drop, redact []string) {
 	drop, redact = rule.Drop, rule.Redact
 	if gr != secrets {
@@ -33,7 +40,7 @@ func taken(rule config.Rule, pattern config.Pattern, gr schema.GroupResource) (d
 		redact = with(redact, secretPaths...)
 	}
 	if slices.ContainsFunc(slices.Concat(drop, redact), secret) {
-		drop = with(drop, lastApplied)
+		drop = with(drop, copies...)
 	}
 	return drop, redact
 }
