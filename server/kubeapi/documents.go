@@ -44,10 +44,19 @@ var errNotModified = errors.New("not modified")
 // fetch returns a document as new as documentAge, or as new as there is while
 // the API server does not answer. An answer other than 200 is an error.
 func (a *API) fetch(ctx context.Context, key cache.DocumentKey) (*document, error) {
+	return a.fetchEdition(ctx, key, "")
+}
+
+// fetchEdition is fetch for who was told which edition of the document is the newest:
+// hash is "" or, as in the links of /openapi/v3, what the document's tag should say. It
+// is no part of the key. An API server redirects who asks for an edition that is not its
+// own, and during an outage another edition is better than none.
+func (a *API) fetchEdition(ctx context.Context, key cache.DocumentKey, hash string) (*document, error) {
 	now := time.Now()
 	serves := a.editions.serves(key.Cluster, edition(a.Caches.Resources(), key.Cluster), now)
 	held, ok := a.documents.get(key)
-	if ok && (serves.trusts(held.Fetched, now) || a.outages.last(key.Cluster, now)) {
+	newest := serves.trusts(held.Fetched, now) && (hash == "" || held.ETag == "" || held.ETag == `"`+hash+`"`)
+	if ok && (newest || a.outages.last(key.Cluster, now)) {
 		return unpack(held)
 	}
 	if ctx.Err() != nil {
@@ -166,8 +175,9 @@ func (a *API) openAPI(w http.ResponseWriter, r *http.Request, req *request) erro
 		return errUnknown(req)
 	}
 	accept := openAPIForm(req.parts[1], r.Header.Values("Accept"))
-	uri := url.URL{Path: req.path(), RawQuery: r.URL.RawQuery}
-	doc, err := a.fetch(r.Context(), cache.DocumentKey{Cluster: req.cluster, URI: uri.RequestURI(), Accept: accept})
+	uri := url.URL{Path: req.path()}
+	key := cache.DocumentKey{Cluster: req.cluster, URI: uri.RequestURI(), Accept: accept}
+	doc, err := a.fetchEdition(r.Context(), key, r.URL.Query().Get("hash"))
 	if err != nil {
 		return err
 	}

@@ -51,20 +51,12 @@ func (l *library) confirm(key cache.DocumentKey, now time.Time) {
 	}
 }
 
-// put returns the keys of the documents that made room: what was at the same
-// path with another query, which of OpenAPI is a hash of its contents, and the
-// oldest.
+// put returns the keys of the documents that made room: the oldest.
 func (l *library) put(d cache.Document) (gone []cache.DocumentKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byKey == nil {
 		l.byKey = map[cache.DocumentKey]cache.Document{}
-	}
-	for k := range l.byKey {
-		if k != d.DocumentKey && samePath(k, d.DocumentKey) {
-			gone = append(gone, k)
-			l.removeLocked(k)
-		}
 	}
 	l.removeLocked(d.DocumentKey)
 	l.byKey[d.DocumentKey] = d
@@ -92,12 +84,6 @@ func (l *library) oldestLocked() (oldest cache.DocumentKey) {
 	return oldest
 }
 
-func samePath(a, b cache.DocumentKey) bool {
-	pathA, _, _ := strings.Cut(a.URI, "?")
-	pathB, _, _ := strings.Cut(b.URI, "?")
-	return a.Cluster == b.Cluster && a.Accept == b.Accept && pathA == pathB
-}
-
 // keep holds a document, and saves it.
 func (a *API) keep(key cache.DocumentKey, doc *document) {
 	data, err := pack(doc.body)
@@ -107,11 +93,14 @@ func (a *API) keep(key cache.DocumentKey, doc *document) {
 	}
 	d := cache.Document{DocumentKey: key, ContentType: doc.contentType, ETag: doc.etag, Fetched: time.Now(), Data: data}
 	gone := a.documents.put(d)
-	if a.Documents == nil {
-		return
+	if a.Documents != nil {
+		a.saveDocument(d, gone)
 	}
-	if err := a.Documents.SaveDocument(d, gone); err != nil {
-		a.log.Warn("cannot save a document of the API server", "path", key.URI, "err", err)
+}
+
+func (a *API) saveDocument(d cache.Document, forget []cache.DocumentKey) {
+	if err := a.Documents.SaveDocument(d, forget); err != nil {
+		a.log.Warn("cannot save a document of the API server", "path", d.URI, "err", err)
 	}
 }
 
@@ -124,8 +113,22 @@ func (a *API) restoreDocuments() {
 	if err != nil {
 		a.log.Warn("cannot read the saved documents of the API server", "err", err)
 	}
+	// An older informerd kept each edition of a document beside the others.
+	newest, old := map[cache.DocumentKey]cache.Document{}, map[cache.DocumentKey][]cache.DocumentKey{}
 	for _, d := range saved {
-		a.documents.put(d)
+		was := d.DocumentKey
+		if d.URI, _, _ = strings.Cut(d.URI, "?"); d.DocumentKey != was {
+			old[d.DocumentKey] = append(old[d.DocumentKey], was)
+		}
+		if other, ok := newest[d.DocumentKey]; !ok || d.Fetched.After(other.Fetched) {
+			newest[d.DocumentKey] = d
+		}
+	}
+	for key, d := range newest {
+		gone := a.documents.put(d)
+		if len(old[key]) > 0 {
+			a.saveDocument(d, append(gone, old[key]...))
+		}
 	}
 }
 

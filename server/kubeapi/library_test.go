@@ -3,11 +3,10 @@ package kubeapi
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
 )
@@ -56,12 +55,12 @@ func TestDocumentsOutlive(t *testing.T) {
 	w = newWorld(t)
 	w.API.Documents = shelf
 	w.restoreDocuments()
-	for _, uri := range []string{"/openapi/v3", "/openapi/v3/apis/apps/v1?hash=2"} {
-		if rec := w.get(uri); rec.Code != 200 || rec.Body.String() != `{"at":"`+uri+`"}` || rec.Header().Get("ETag") != `"x"` {
+	for _, uri := range []string{"/openapi/v3", "/openapi/v3/apis/apps/v1?hash=2", "/openapi/v3/apis/apps/v1?hash=1"} {
+		path, _, _ := strings.Cut(uri, "?")
+		if rec := w.get(uri); rec.Code != 200 || rec.Body.String() != `{"at":"`+path+`"}` || rec.Header().Get("ETag") != `"x"` {
 			t.Errorf("%s after a restart is %d %s", uri, rec.Code, rec.Body)
 		}
 	}
-	w.wantStatus(w.get("/openapi/v3/apis/apps/v1?hash=1"), 503, metav1.StatusReasonServiceUnavailable, "")
 
 	w.documents.confirm(cache.DocumentKey{Cluster: "default", URI: "/openapi/v3", Accept: typeJSON}, time.Now().Add(-time.Hour))
 	w.upstream.set(func(r *http.Request) *http.Response {
@@ -77,6 +76,80 @@ func TestDocumentsOutlive(t *testing.T) {
 	}
 	if got := w.upstream.requests(); len(got) != 1 {
 		t.Errorf("the API server was asked %v", got)
+	}
+}
+
+// TestDocumentEditions: the links of /openapi/v3 say which edition of a document they
+// mean. It is asked for when another one is held; the API server, which would redirect
+// who means an edition that it has not, or not any more, is never told; and while it is
+// away the one that is held answers.
+func TestDocumentEditions(t *testing.T) {
+	const path = "/openapi/v3/apis/apps/v1"
+	w := newWorld(t)
+	edition := "A"
+	w.upstream.set(func(r *http.Request) *http.Response {
+		switch hash := r.URL.Query().Get("hash"); {
+		case hash != "" && hash != edition:
+			return jsonResponse(301, ``, "Location", path+"?hash="+edition)
+		case r.Header.Get("If-None-Match") == `"`+edition+`"`:
+			return jsonResponse(304, ``)
+		}
+		return jsonResponse(200, `{"edition":"`+edition+`"}`, "ETag", `"`+edition+`"`)
+	})
+	for _, step := range []struct {
+		edition, hash, want string
+		asked               int
+	}{
+		{"A", "A", "A", 1},
+		{"A", "A", "A", 1}, // what is held is what is meant
+		{"B", "A", "A", 1},
+		{"B", "B", "B", 2},
+		{"B", "A", "B", 3}, // of a list that was read before
+		{"B", "", "B", 3},
+		{"", "C", "B", 3}, // the API server is away
+	} {
+		if edition = step.edition; edition == "" {
+			w.upstream.set(nil)
+		}
+		uri := path
+		if step.hash != "" {
+			uri += "?hash=" + step.hash
+		}
+		if rec := w.get(uri); rec.Code != 200 || rec.Body.String() != `{"edition":"`+step.want+`"}` {
+			t.Errorf("%+v: %d %s", step, rec.Code, rec.Body)
+		}
+		if got := w.upstream.requests(); len(got) != step.asked {
+			t.Errorf("%+v: the API server was asked %q", step, got)
+		}
+	}
+}
+
+// TestDocumentsOfOlder: what an older informerd saved, one document for each edition, is
+// taken over as one.
+func TestDocumentsOfOlder(t *testing.T) {
+	saved := func(uri, body string, fetched int64) cache.Document {
+		data, err := pack([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cache.Document{DocumentKey: cache.DocumentKey{Cluster: "default", URI: uri, Accept: typeJSON}, Fetched: time.Unix(fetched, 0), Data: data}
+	}
+	shelf := &fakeShelf{byKey: map[cache.DocumentKey]cache.Document{}}
+	for _, d := range []cache.Document{saved("/openapi/v3?hash=1", "{}", 1), saved("/openapi/v3", `{"new":1}`, 3), saved("/openapi/v3?hash=2", "{}", 2)} {
+		shelf.byKey[d.DocumentKey] = d
+	}
+	for range 2 {
+		w := newWorld(t)
+		w.API.Documents = shelf
+		w.restoreDocuments()
+		if rec := w.get("/openapi/v3"); rec.Body.String() != `{"new":1}` {
+			t.Errorf("%d %s", rec.Code, rec.Body)
+		}
+	}
+	for key := range shelf.byKey {
+		if strings.Contains(key.URI, "?") {
+			t.Errorf("%s is still saved", key.URI)
+		}
 	}
 }
 
