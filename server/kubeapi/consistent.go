@@ -220,7 +220,23 @@ func (a *API) askHorizon(ctx context.Context, t *target, src cache.StoreSource) 
 	if err != nil {
 		return "", err
 	}
+	if err := a.checkBookmark(ctx, t, bookmark); err != nil {
+		return "", err
+	}
 	return bookmark, t.view.Store.WaitVersionIn(ctx, src.Namespace, last)
+}
+
+// checkBookmark refuses a bookmark beyond what the API server has reached: it is of the
+// history before a restore, or wrong, and says nothing of what the copy lacks.
+func (a *API) checkBookmark(ctx context.Context, t *target, bookmark string) error {
+	present, err := a.present(ctx, t)
+	if err != nil {
+		return err
+	}
+	if before(present, bookmark) {
+		return errNoUpstream(t.cluster, fmt.Errorf("a bookmark at %s is beyond what it has reached, %s", bookmark, present))
+	}
+	return nil
 }
 
 // readToBookmark returns the versions of the first bookmark of a watch and of

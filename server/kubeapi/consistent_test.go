@@ -86,8 +86,8 @@ func TestConsistentWaits(t *testing.T) {
 		w.pods.apply(t, cache.Deleted, pod("a", "one", "web", "n1", 120))
 		time.Sleep(time.Second) // of the bubble's clock: until the bookmark was read
 		synctest.Wait()
-		if asked := w.upstream.requests(); len(asked) != 2 || !strings.Contains(asked[1], "watch=true") {
-			t.Errorf("the API server was asked %v, want a list and a watch", asked)
+		if asked := w.upstream.requests(); len(asked) != 3 || !strings.Contains(asked[1], "watch=true") {
+			t.Errorf("the API server was asked %v, want a list, a watch, and a list for its bookmark", asked)
 		}
 		select {
 		case got := <-answered:
@@ -97,6 +97,28 @@ func TestConsistentWaits(t *testing.T) {
 		w.pods.apply(t, cache.Deleted, pod("a", "two", "web", "n1", 130))
 		if got := <-answered; got != "three" {
 			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// TestBookmarkBeyond: a bookmark beyond what the API server has reached proves nothing. It
+// is of the history before a restore, or what lies between does not tell the truth.
+func TestBookmarkBeyond(t *testing.T) {
+	w := newWorld(t)
+	w.present("110")
+	reached := w.upstream.answer
+	w.upstream.set(func(r *http.Request) *http.Response {
+		if r.URL.Query().Get("watch") == "" {
+			return reached(r)
+		}
+		return jsonResponse(200, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1000150"}}}`)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		defer w.pods.store.Close() // who waited for it was of this bubble
+		for _, target := range []string{
+			"/api/v1/pods?resourceVersion=140&resourceVersionMatch=Exact", "/api/v1/pods?resourceVersion=140", "/api/v1/namespaces/a/pods/one?resourceVersion=140",
+		} {
+			w.wantStatus(w.get(target), 504, metav1.StatusReasonTimeout, "Too large resource version: 140, current: 100")
 		}
 	})
 }
