@@ -71,6 +71,7 @@ type Env struct {
 
 	loading sync.Mutex // one snapshot at a time is looked at
 	loads   int        // so far
+	damaged time.Time  // when a fault damaged the snapshot last, until it is seen to be sound; guarded by loading
 }
 
 // Kinds are all kinds, in the order of their names.
