@@ -76,3 +76,33 @@ func TestUnseen(t *testing.T) {
 		})
 	}
 }
+
+// TestGoneEarly: a deletion that a list found is told at the version before, and a second
+// tier may be there still when it says how far it is. It must not be when it says more.
+func TestGoneEarly(t *testing.T) {
+	for name, c := range map[string]struct {
+		second bool
+		at     int64 // the bookmark
+		gone   string
+		rules  []string
+	}{
+		"second tier":              {true, 12, "n/b", nil},
+		"first tier":               {false, 12, "n/b", []string{"missed"}},
+		"there again by then":      {true, 16, "n/b", []string{"missed"}},
+		"told, and complete since": {true, 14, "n/b", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(Options{
+				Relisted:   func(string, time.Time, time.Time) bool { return true },
+				SecondTier: func(string) bool { return c.second },
+			})
+			watch := w.checker.Watch("r", cms, Selection{})
+			held := objects{"n/a": a12, "n/b": b11}
+			watch.List(12, held)
+			watch.Begin(12, false)
+			watch.Event("DELETED", c.gone, history.Object{Version: 12, UID: held[c.gone].UID, Hash: held[c.gone].Hash, Tier: held[c.gone].Tier})
+			watch.Bookmark(c.at)
+			w.check(t, c.rules...)
+		})
+	}
+}

@@ -433,13 +433,20 @@ func (w *Watch) otherHistoryLocked(r record) bool {
 
 // earlyLocked is the state of a history at a version, without what the reader knows
 // to be gone since: a deletion that a list found was told at the version before, and a
-// process that is started again may be at that version still.
+// process that is started again may be at that version still. So may a second tier be that
+// was told of it by the first.
 func (w *Watch) earlyLocked(e *history.Epoch, version int64) map[string]history.Object {
 	state := e.State(w.resource, version, w.selection.keeps)
-	for key, uid := range w.early {
-		if o, ok := state[key]; ok && o.UID == uid && e.Deleted(uid) > version {
-			delete(state, key)
+	leave := func(gone map[string]string) {
+		for key, uid := range gone {
+			if o, ok := state[key]; ok && o.UID == uid && e.Deleted(uid) > version {
+				delete(state, key)
+			}
 		}
+	}
+	leave(w.early)
+	if second := w.checker.opts.SecondTier; second != nil && second(w.reader) {
+		leave(w.gone)
 	}
 	return state
 }
