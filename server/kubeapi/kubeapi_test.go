@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/informerd/informerd/cache"
 )
@@ -236,8 +237,14 @@ func (l podList) names() string {
 func pod(namespace, name, app, node string, version int) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":%q,"uid":"uid-%s-%s","resourceVersion":"%d",`+
 		`"creationTimestamp":%q,"labels":{"app":%q}},"spec":{"nodeName":%q,"containers":[{"name":"main","image":"web:1"}]},"status":{"phase":"Running"}}`,
-		name, namespace, namespace, name, version, time.Now().Add(-90*time.Minute).UTC().Format(time.RFC3339), app, node)
+		name, namespace, namespace, name, version, born.Format(time.RFC3339), app, node)
 }
+
+// born is when all pods were created: the same ones are the same bytes at any time.
+var born = time.Date(1991, 2, 3, 4, 5, 6, 0, time.UTC)
+
+// ageOfPods is theirs, as tables show it.
+func ageOfPods() string { return duration.HumanDuration(time.Since(born)) }
 
 // fakeUpstream answers what a test gives it, and notes what it was asked.
 type fakeUpstream struct {

@@ -66,7 +66,7 @@ func TestTable(t *testing.T) {
 	for range 3 {
 		w.into(&got, "/api/v1/pods", "Accept", acceptTable)
 	}
-	if got.String() != "onex90m; twox90m; threex90m" && got.String() != "one x 90m; two x 90m; three x 90m" {
+	if got.String() != strings.ReplaceAll("onexAGE; twoxAGE; threexAGE", "AGE", ageOfPods()) && got.String() != strings.ReplaceAll("one x AGE; two x AGE; three x AGE", "AGE", ageOfPods()) {
 		t.Errorf("table is %q", got)
 	}
 	if got.Kind != "Table" || got.Metadata.ResourceVersion != "100" || got.ColumnDefinitions[1].Priority != 1 || len(got.Rows[0].Conditions) != 1 ||
@@ -119,7 +119,7 @@ func TestTableOutage(t *testing.T) {
 	w.pods.apply(t, cache.Modified, pod("a", "two", "db", "n2", 101))
 	w.pods.apply(t, cache.Added, pod("a", "zero", "db", "n2", 102))
 	w.into(&got, "/api/v1/namespaces/a/pods", "Accept", acceptTable)
-	if text := strings.ReplaceAll(got.String(), " ", ""); text != "onex90m;twox90m;zero<unknown>90m" {
+	if text := strings.ReplaceAll(got.String(), " ", ""); text != strings.ReplaceAll("onexAGE;twoxAGE;zero<unknown>AGE", "AGE", ageOfPods()) {
 		t.Errorf("during an outage: %q", got)
 	}
 }
