@@ -435,10 +435,11 @@ func (w *watcher) warn() {
 	}
 }
 
-// bookmark tells the version reached, if it is not known.
+// bookmark tells the version reached, if it is not known. The client's own version, while
+// the copy has not reached it, is nothing to tell: it may never have been.
 func (w *watcher) bookmark(routine bool) error {
 	version := w.sub.Version()
-	if version == "" || version == w.told {
+	if version == "" || version == w.told || w.ahead != "" {
 		if routine {
 			w.toldAt = time.Now()
 		}

@@ -62,6 +62,30 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// TestLostAtABookmark: a reader that cannot be told from one of the present history is told
+// its own version, as which the history that is over has what it holds; and then what has
+// become of that in the present one.
+func TestLostAtABookmark(t *testing.T) {
+	w := newWorld(Options{Relisted: func(string, time.Time, time.Time) bool { return true }})
+	watch := w.checker.Watch("r", cms, Selection{})
+	watch.List(18, objects{"n/a": a18, "n/b": b16})
+	watch.End()
+	w.check(t)
+	e := w.log.Fork(w.log.Now(), 17) // without a18
+	next := object(30, "ua", "other")
+	e.Add(cms, "n/a", history.Change{Object: next, Seen: time.Now()})
+	e.Progress(60)
+	time.Sleep(time.Millisecond)
+	watch.Begin(18, false)
+	watch.Bookmark(18)
+	watch.Event("MODIFIED", "n/a", next)
+	w.check(t)
+	watch.Bookmark(60)
+	watch.Event("MODIFIED", "n/a", object(70, "ua", "never"))
+	e.Progress(80)
+	w.check(t, "phantom")
+}
+
 // TestUntouched: a watch goes on over a restore that took nothing of its resource back, as
 // nothing shows that; and over no other.
 func TestUntouched(t *testing.T) {

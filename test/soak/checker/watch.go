@@ -468,10 +468,11 @@ func (w *Watch) skippedLocked(r record, e *history.Epoch) bool {
 }
 
 // mendedLocked goes on to judge a watch that told something wrong, once it is as
-// etcd has it.
+// etcd has it. One that came back from a history that is over has to be as the present one.
 func (w *Watch) mendedLocked(r record) {
+	now := w.checker.presentLocked(r.at)
 	epochs := w.checker.epochsLocked(func(e *history.Epoch) bool {
-		return difference(w.told, e.State(w.resource, r.version, w.selection.keeps)) == ""
+		return (!w.lost || history.Common(e, now) >= r.version) && difference(w.told, e.State(w.resource, r.version, w.selection.keeps)) == ""
 	}, r.version)
 	if len(epochs) == 0 {
 		w.stillUnseenLocked(r)
