@@ -305,18 +305,20 @@ func (f *Factory) apply(clusterName string, specs []cache.Spec, all bool) error 
 // resource that only gets another informer for one that does not exist. So a
 // resource is known all the time, and the known ones change at once:
 //
-//  1. What ends is stopped, with its store still open. Subscribers of a resource
-//     that is gone see its objects deleted. They do not where it is only watched in
-//     another version from now on: its objects are there, and subscribers just end.
+//  1. What ends is stopped, with its store still open.
 //  2. Under one lock the new informers take the places of the old ones. They hold
 //     nothing yet and do not run.
-//  3. Only then are the old stores closed: whoever is told that a store stopped
+//  3. Subscribers of a resource that is gone see its objects deleted. They do not
+//     where it is only watched in another version from now on: its objects are
+//     there, and subscribers just end. Nobody else sees them deleted, neither a
+//     list nor a save: at the version of the store they were there.
+//  4. Only then are the old stores closed: whoever is told that a store stopped
 //     finds another, or none, in its place, and knows that it must not go on
 //     there from a version of this one. A store that is still in its place when
 //     it stops is that of a Factory that ends.
-//  4. The old snapshots are forgotten, which no save brings back: it sees the new
+//  5. The old snapshots are forgotten, which no save brings back: it sees the new
 //     informers only, that have nothing to save before they start.
-//  5. The new informers start.
+//  6. The new informers start.
 func (f *Factory) exchange(c *cluster, gone, replaced []*Informer, specs map[cache.Resource]cache.Spec, all bool) {
 	var added []*Informer
 	for _, spec := range specs {
@@ -324,12 +326,13 @@ func (f *Factory) exchange(c *cluster, gone, replaced []*Informer, specs map[cac
 	}
 	halt(slices.Concat(gone, replaced))
 	f.noteEnded(slices.Concat(gone, replaced))
+	f.put(c.name, gone, added, all)
 	for _, i := range gone {
+		i.out.Store(true) // a save may have begun before
 		if s := i.store(); s != nil && !elsewhere(i, added) {
 			s.DeleteAll(s.Version())
 		}
 	}
-	f.put(c.name, gone, added, all)
 	for _, i := range slices.Concat(gone, replaced) {
 		i.stop()
 	}

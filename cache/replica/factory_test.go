@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/informerd/informerd/cache"
 )
@@ -146,6 +148,56 @@ func TestApplyKeepsResourcesKnown(t *testing.T) {
 	}
 	if err := f.Apply(fakeSpec.Cluster, redacting(specs)[:1]); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestGoneIsNowhere: who follows a resource that is gone is told that its objects are
+// deleted. Nobody else finds them deleted, neither a reader nor a save: at the version of the
+// copy they were there, and a snapshot that lacks them is wrong after a kill.
+func TestGoneIsNowhere(t *testing.T) {
+	specs := kinds(300) // so many that the others are still going while the first one is looked at
+	f := NewFactory(Options{Snapshots: newMemory(), SaveInterval: time.Hour})
+	ctx := running(t, f)
+	if err := f.Apply(fakeSpec.Cluster, specs); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(specs, func(a, b cache.Spec) int { return a.Resource.Compare(b.Resource) })
+	i, err := f.Informer(specs[0].Resource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := i.store().Decode([]byte(`{"metadata":{"namespace":"a","name":"b","uid":"u","resourceVersion":"1"}}`), "v1", "Pod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.store().Replace("", []*cache.Object{object}, "1")
+	sub, err := i.store().Watch("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	seen := make(chan error, 1)
+	go func() {
+		events, err := sub.Next(ctx)
+		if err != nil || len(events) != 1 || events[0].Type != cache.Deleted {
+			seen <- fmt.Errorf("told %v, %w", events, err)
+			return
+		}
+		if _, err := f.Informer(i.resource); !errors.Is(err, cache.ErrUnknownResource) {
+			seen <- fmt.Errorf("a reader finds the copy without its objects: %w", err)
+			return
+		}
+		if !i.out.Load() {
+			seen <- errors.New("a save that has begun takes the deletion")
+			return
+		}
+		seen <- nil
+	}()
+	if err := f.Apply(fakeSpec.Cluster, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-seen; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -31,6 +31,7 @@ type Informer struct {
 
 	cancel context.CancelFunc
 	done   chan struct{} // closed when run has returned
+	out    atomic.Bool   // the resource is gone: nothing more is saved of it
 	// respecified wakes run when the spec asks for another copy; it holds one.
 	respecified chan struct{}
 

@@ -148,6 +148,9 @@ func (i *Informer) takeBatch() (taken, bool) {
 	if !ok {
 		return taken{}, false
 	}
+	if i.out.Load() { // after the changes: they may be the deletion of what is gone
+		return taken{}, false
+	}
 	// The store may have got other indexes since. Terms are saved under the
 	// definitions they were taken with.
 	spec := f.spec

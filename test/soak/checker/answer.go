@@ -144,7 +144,7 @@ func (c *Checker) proofLocked(reader, resource string, f Freshness) {
 	if f.State == "" || c.opts.Silent == nil {
 		return
 	}
-	since := c.opts.Silent(f.Sent)
+	since := c.opts.Silent(resource, f.Sent)
 	if since.IsZero() {
 		return
 	}

@@ -59,9 +59,9 @@ type Options struct {
 	// SecondTier says whether a reader reads an informerd whose API server is another;
 	// nil: none does.
 	SecondTier func(reader string) bool
-	// Silent is since when nothing that the API server says can have reached
-	// informerd, at a moment; zero if it can. Nil: always zero.
-	Silent func(at time.Time) time.Time
+	// Silent is since when nothing that the API server says of a resource can have
+	// reached informerd, at a moment; zero if it can. Nil: always zero.
+	Silent func(resource string, at time.Time) time.Time
 }
 
 // Violation is one thing that must not be.

@@ -162,7 +162,7 @@ func TestSilence(t *testing.T) {
 		{"stale", 90 * time.Second, 80 * time.Second, []string{"age"}},
 		{"live", 0, 30 * time.Second, nil},
 	} {
-		w := newWorld(Options{Silent: func(at time.Time) time.Time {
+		w := newWorld(Options{Silent: func(_ string, at time.Time) time.Time {
 			if tc.silent == 0 {
 				return time.Time{}
 			}

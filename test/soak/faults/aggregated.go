@@ -29,7 +29,8 @@ type Aggregated struct {
 	wake chan struct{}
 }
 
-const aggregatedGroup = "aggregated.soak.example.com"
+// AggregatedGroup is that of the resource which a server of its own serves.
+const AggregatedGroup = "aggregated.soak.example.com"
 
 // StartAggregated serves, and registers itself.
 func StartAggregated(ctx context.Context, client dynamic.Interface) (*Aggregated, error) {
@@ -62,9 +63,9 @@ func (a *Aggregated) register(ctx context.Context, client dynamic.Interface, por
 			"spec": map[string]any{"type": "ExternalName", "externalName": "localhost", "ports": []any{map[string]any{"port": int64(port)}}},
 		}},
 		{schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}, "", map[string]any{
-			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1." + aggregatedGroup},
+			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1." + AggregatedGroup},
 			"spec": map[string]any{
-				"group": aggregatedGroup, "version": "v1", "insecureSkipTLSVerify": true, "groupPriorityMinimum": int64(1000), "versionPriority": int64(10),
+				"group": AggregatedGroup, "version": "v1", "insecureSkipTLSVerify": true, "groupPriorityMinimum": int64(1000), "versionPriority": int64(10),
 				"service": map[string]any{"namespace": "default", "name": "soak-aggregated", "port": int64(port)},
 			},
 		}},
@@ -116,15 +117,15 @@ func (a *Aggregated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *Aggregated) serve(w http.ResponseWriter, r *http.Request) {
-	base := "/apis/" + aggregatedGroup
+	base := "/apis/" + AggregatedGroup
 	gauge := map[string]any{
-		"apiVersion": aggregatedGroup + "/v1", "kind": "Gauge",
+		"apiVersion": AggregatedGroup + "/v1", "kind": "Gauge",
 		"metadata": map[string]any{"name": "only", "uid": "00000000-0000-0000-0000-000000000001", "resourceVersion": "1"},
 	}
 	group := map[string]any{
-		"kind": "APIGroup", "apiVersion": "v1", "name": aggregatedGroup,
-		"versions":         []any{map[string]any{"groupVersion": aggregatedGroup + "/v1", "version": "v1"}},
-		"preferredVersion": map[string]any{"groupVersion": aggregatedGroup + "/v1", "version": "v1"},
+		"kind": "APIGroup", "apiVersion": "v1", "name": AggregatedGroup,
+		"versions":         []any{map[string]any{"groupVersion": AggregatedGroup + "/v1", "version": "v1"}},
+		"preferredVersion": map[string]any{"groupVersion": AggregatedGroup + "/v1", "version": "v1"},
 	}
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
 	case path == "/apis":
@@ -132,13 +133,13 @@ func (a *Aggregated) serve(w http.ResponseWriter, r *http.Request) {
 	case path == base:
 		reply(w, group)
 	case path == base+"/v1":
-		reply(w, map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": aggregatedGroup + "/v1", "resources": []any{
+		reply(w, map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": AggregatedGroup + "/v1", "resources": []any{
 			map[string]any{"name": "gauges", "singularName": "gauge", "kind": "Gauge", "namespaced": false, "verbs": []any{"get", "list", "watch"}},
 		}})
 	case path == base+"/v1/gauges" && r.URL.Query().Get("watch") != "":
 		a.watch(w, r)
 	case path == base+"/v1/gauges":
-		reply(w, map[string]any{"kind": "GaugeList", "apiVersion": aggregatedGroup + "/v1", "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{gauge}})
+		reply(w, map[string]any{"kind": "GaugeList", "apiVersion": AggregatedGroup + "/v1", "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{gauge}})
 	case path == base+"/v1/gauges/only":
 		reply(w, gauge)
 	default:
@@ -150,7 +151,7 @@ func (a *Aggregated) serve(w http.ResponseWriter, r *http.Request) {
 func (a *Aggregated) watch(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	for {
-		bookmark := map[string]any{"apiVersion": aggregatedGroup + "/v1", "kind": "Gauge", "metadata": map[string]any{"resourceVersion": "1"}}
+		bookmark := map[string]any{"apiVersion": AggregatedGroup + "/v1", "kind": "Gauge", "metadata": map[string]any{"resourceVersion": "1"}}
 		if json.NewEncoder(w).Encode(map[string]any{"type": "BOOKMARK", "object": bookmark}) != nil {
 			return
 		}

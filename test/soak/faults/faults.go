@@ -161,12 +161,15 @@ func (t *Timeline) Excuses() []checker.Excuse {
 	return all
 }
 
+// Withheld is how long what the API server says may be on its way: the proxy lets watches
+// go on after that.
+const Withheld = 31 * time.Second
+
 // Silent is since when nothing of the API server can have reached informerd at a
-// moment; zero if it can.
-func (t *Timeline) Silent(at time.Time) time.Time {
+// moment; zero if it can. What was on its way when a fault began may come later by transit.
+func (t *Timeline) Silent(at time.Time, transit time.Duration) time.Time {
 	for _, e := range t.Events() {
-		// What was on its way when the fault began may come a moment later.
-		since := e.Began.Add(time.Second)
+		since := e.Began.Add(transit)
 		if e.Kind.Silent && since.Before(at) && (e.Healed.IsZero() || at.Before(e.Healed)) {
 			return since
 		}

@@ -85,7 +85,7 @@ func deaf(_ context.Context, e *Env, _ *rand.Rand) (func(context.Context) error,
 
 func otherKinds() []Kind {
 	const s = time.Second
-	own := []string{"gauges." + aggregatedGroup, "apiservices.apiregistration.k8s.io"}
+	own := []string{"gauges." + AggregatedGroup, "apiservices.apiregistration.k8s.io"}
 	return []Kind{
 		{Name: "aggregated-hang", Does: "an aggregated API does not answer", Parts: []string{aggregated}, Least: 3 * s, Most: 90 * s, Lists: true, Own: own, Begin: aggregatedIs("hang")},
 		{Name: "aggregated-refuse", Does: "an aggregated API answers 503", Parts: []string{aggregated}, Least: 3 * s, Most: 40 * s, Lists: true, Own: own, Begin: aggregatedIs("refuse")},
