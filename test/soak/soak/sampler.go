@@ -80,8 +80,10 @@ func (s *sampler) sample(ctx context.Context) (checker.Sample, bool) {
 			state.Age = &age
 		}
 		sample.States[r.Name] = state
-		if n := r.Counts.Relists + r.Counts.Compared; n != s.counts[r.Name] {
-			s.counts[r.Name] = n
+		n := r.Counts.Relists + r.Counts.Compared
+		was := s.counts[r.Name]
+		s.counts[r.Name] = n // also of one that was not listed: it is there
+		if n != was {
 			s.lists[r.Name] = append(s.lists[r.Name], between{before, now})
 		}
 		if n := r.Counts.Expired; n != s.told[r.Name] {

@@ -43,6 +43,26 @@ func TestSamplerRelists(t *testing.T) {
 	}
 }
 
+// TestSamplerEndOfUnlisted: the end of a resource is told from nothing, too, where the process
+// began with what was saved of it and never listed it.
+func TestSamplerEndOfUnlisted(t *testing.T) {
+	var body atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, body.Load().(string))
+	}))
+	defer server.Close()
+	s := newSampler(&rig.Informerd{Name: "first", URL: server.URL})
+	for _, text := range []string{`{"items":[{"name":"widgets","state":"warm","counts":{}}]}`, `{"items":[]}`} {
+		body.Store(text)
+		if _, ok := s.sample(t.Context()); !ok {
+			t.Fatal("no sample")
+		}
+	}
+	if now := time.Now(); !s.relisted("widgets", now, s.last) || len(s.ends["widgets"]) != 1 {
+		t.Errorf("told %v", s.ends)
+	}
+}
+
 // TestSamplerAsked: what happened while a sample was answered may not be in it.
 func TestSamplerAsked(t *testing.T) {
 	const takes = 100 * time.Millisecond
