@@ -56,7 +56,8 @@ func syncRelist(ctx context.Context, rc *rest.Config) (*synced, error) {
 
 // expirer is a transport that stands for an API server which has forgotten the
 // past: it ends the watch, lets none begin for a while, and answers the next one
-// with 410.
+// with 410. What informerd asks of the past to judge the server's history by, one object
+// at an exact version, gets through: without it no relist would begin.
 type expirer struct {
 	base http.RoundTripper
 
@@ -64,7 +65,7 @@ type expirer struct {
 	watch    io.Closer
 	blocked  chan struct{} // closed when watches may begin; nil: they may
 	expired  bool          // the next watch is answered with 410
-	complete bool          // lists of metadata are refused, so that all is listed
+	complete bool          // lists of present metadata are refused, so that all is listed
 }
 
 func (e *expirer) cut() {
@@ -94,7 +95,7 @@ func (e *expirer) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case watch && !initial && e.expired:
 		e.expired, refuse = false, http.StatusGone
-	case e.complete && strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList"):
+	case e.complete && strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList") && query.Get("resourceVersionMatch") == "":
 		refuse = http.StatusNotAcceptable
 	}
 	e.mu.Unlock()
