@@ -25,6 +25,11 @@ type Snapshots interface {
 	Commit(batches []Batch) error
 	// Drop forgets the snapshot of r.
 	Drop(r Resource) error
+	// Erase is Drop of what must not be kept. Sweep leaves nothing of it on disk, nor
+	// of what a batch took away from what was saved: it is called after each Commit,
+	// and again after an error.
+	Erase(r Resource) error
+	Sweep() error
 }
 
 var (

@@ -42,12 +42,13 @@ func (db *DB) Commit(batches []cache.Batch) error {
 }
 
 func (db *DB) commitLocked(batches []cache.Batch) error {
-	changes := make([]*change, len(batches))
+	changes, aside := make([]*change, len(batches)), db.hasAside()
 	for i := range batches {
 		c, err := newChange(&batches[i])
 		if err != nil {
 			return err
 		}
+		c.aside = aside
 		changes[i] = c
 	}
 	for _, c := range changes {
@@ -83,9 +84,16 @@ func alone(c *change, changes []*change) bool {
 	return true
 }
 
-// Drop forgets the snapshot of r. It works on a damaged one too, at the cost of
+// Drop forgets the snapshot of r, of which free pages may keep parts: see Erase. It works on a damaged one too, at the cost of
 // the whole file where nothing less will do: then every snapshot is forgotten.
 func (db *DB) Drop(r cache.Resource) error {
+	if err := db.drop(r, false); err != nil {
+		return fmt.Errorf("drop snapshot of %s: %w", r, err)
+	}
+	return nil
+}
+
+func (db *DB) drop(r cache.Resource, erase bool) error {
 	name, err := resourceName(r)
 	if err != nil {
 		return err
@@ -96,10 +104,16 @@ func (db *DB) Drop(r cache.Resource) error {
 		if err := deleteBucket(bucketAt(tx, rootBucket, stagingBucket), name); err != nil {
 			return err
 		}
-		return deleteBucket(bucketAt(tx, rootBucket, resourcesBucket), name)
+		resources := bucketAt(tx, rootBucket, resourcesBucket)
+		if erase && (resources != nil && resources.Bucket(name) != nil || db.hasAside()) {
+			if err := markErase(tx); err != nil {
+				return err
+			}
+		}
+		return deleteBucket(resources, name)
 	})
 	if err != nil && !errors.Is(err, ErrReplaced) {
-		return fmt.Errorf("drop snapshot of %s: %w", r, err)
+		return err
 	}
 	db.clearDamaged(name)
 	return nil
@@ -141,6 +155,8 @@ type change struct {
 	order []int  // indexes into batch.Put, by key
 	// staged is set when the records already lie in the staging bucket.
 	staged *meta
+	// aside says that there is a damaged file that was moved aside.
+	aside bool
 }
 
 func newChange(b *cache.Batch) (*change, error) {
@@ -205,6 +221,11 @@ func (c *change) begin(tx *bbolt.Tx, resources *bbolt.Bucket) (*bbolt.Bucket, *m
 }
 
 func (c *change) reset(tx *bbolt.Tx, resources *bbolt.Bucket) (*bbolt.Bucket, *meta, error) {
+	if c.erases(resources.Bucket(c.name), c.aside) {
+		if err := markErase(tx); err != nil {
+			return nil, nil, err
+		}
+	}
 	b, err := resources.CreateBucketIfNotExists(c.name)
 	if err != nil {
 		return nil, nil, err

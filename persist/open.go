@@ -37,6 +37,10 @@ func (db *DB) open() error {
 	if err := os.MkdirAll(filepath.Dir(db.options.Path), 0o700); err != nil {
 		return readOnly(err)
 	}
+	// A copy that was not completed holds what the file held.
+	if err := os.RemoveAll(db.options.Path + newSuffix); err != nil {
+		return readOnly(err)
+	}
 	if err := db.makeSound(); err != nil {
 		return readOnly(err)
 	}
@@ -157,6 +161,8 @@ type source struct {
 	// layout says whose file it is; see checkLayout. Nil if that could not be
 	// found out.
 	layout error
+	// marked says that there is something to erase.
+	marked bool
 }
 
 func (s *source) Close() error { return s.bolt.Close() }
@@ -209,6 +215,7 @@ func (s *source) check(options Options) error {
 		s.found = check(tx, file, s.size)
 		if s.found.whole == nil {
 			s.layout = checkLayout(tx)
+			s.marked = marked(tx)
 		}
 		if errors.Is(s.layout, errDamaged) {
 			s.found.whole, s.layout = s.layout, nil
@@ -273,6 +280,10 @@ func (db *DB) makeSound() error {
 		return db.moveAside(s.found.whole)
 	case !s.found.sound():
 		return db.salvage(s)
+	case s.marked:
+		if db.compact(s) {
+			return db.removeAside()
+		}
 	case db.wasteful(s):
 		db.compact(s)
 	}
@@ -320,18 +331,20 @@ func (db *DB) wasteful(s *source) bool {
 	return s.size >= db.options.compactBytes && free > s.size/2
 }
 
-// compact is done for the space alone, so a failure costs nothing else.
-func (db *DB) compact(s *source) {
+// compact is done for the space, or to erase something, which Sweep tries again: a
+// failure costs nothing else.
+func (db *DB) compact(s *source) bool {
 	copied, err := copyAside(s, db.options)
 	if err == nil {
 		err = rename(copied, db.options.Path)
 	}
 	if err != nil {
 		db.options.Log.Warn("snapshot file not compacted", "path", db.options.Path, "err", err)
-		return
+		return false
 	}
 	after, _ := os.Stat(db.options.Path)
 	db.options.Log.Info("snapshot file compacted", "path", db.options.Path, "before", s.size, "after", after.Size())
+	return true
 }
 
 // reopen closes bbolt's database and opens the file again.

@@ -404,7 +404,7 @@ func specsOf(informers []*Informer) []cache.Spec {
 func (f *Factory) discard(informers []*Informer, gone bool) {
 	for _, i := range informers {
 		if i.store() != nil {
-			if err := f.forget(i.resource); err != nil {
+			if err := f.forget(i.resource, !gone); err != nil {
 				i.log.Warn("cannot delete the snapshot", "err", err)
 			}
 		}

@@ -89,6 +89,8 @@ func (w *watched) Drop(r cache.Resource) error {
 	return w.memory.Drop(r)
 }
 
+func (w *watched) Erase(r cache.Resource) error { return w.Drop(r) }
+
 // A resource that only gets another informer, because its rule or definition
 // changed, is known all the time. One that is gone is unknown at once, and the
 // rest stays.

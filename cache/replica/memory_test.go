@@ -91,6 +91,10 @@ func (m *memory) Drop(r cache.Resource) error {
 	return nil
 }
 
+func (m *memory) Erase(r cache.Resource) error { return m.Drop(r) }
+
+func (m *memory) Sweep() error { return nil }
+
 // failing makes commits fail with err, nil for none.
 func (m *memory) failing(err error) {
 	m.mu.Lock()

@@ -73,7 +73,7 @@ func (f *Factory) save() error {
 		}
 	}
 	if len(batches) == 0 {
-		return nil
+		return f.options.Snapshots.Sweep() // what the last save could not, or what was erased
 	}
 	start := time.Now()
 	err := f.options.Snapshots.Commit(batches)
@@ -94,7 +94,7 @@ func (f *Factory) save() error {
 	if err != nil {
 		return fmt.Errorf("commit snapshots: %w", err)
 	}
-	return nil
+	return f.options.Snapshots.Sweep()
 }
 
 // saveAllAnew makes the next batch of every store hold all of it: the file was
@@ -161,14 +161,19 @@ func (i *Informer) takeBatch() (taken, bool) {
 	return taken{i, f.store, batch}, true
 }
 
-// forget drops the snapshot of a resource.
-func (f *Factory) forget(r cache.Resource) error {
+// forget drops the snapshot of a resource. What is not to be kept is erased with the
+// next save.
+func (f *Factory) forget(r cache.Resource, erase bool) error {
 	if f.options.Snapshots == nil {
 		return nil
 	}
 	f.saver.committing.Lock()
 	defer f.saver.committing.Unlock()
-	if err := f.options.Snapshots.Drop(r); err != nil && !errors.Is(err, cache.ErrNoSnapshot) {
+	drop := f.options.Snapshots.Drop
+	if erase {
+		drop = f.options.Snapshots.Erase
+	}
+	if err := drop(r); err != nil && !errors.Is(err, cache.ErrNoSnapshot) {
 		return err
 	}
 	return nil

@@ -113,7 +113,7 @@ func (i *Informer) dropSnapshot(reason string) {
 	i.snapshot.committed = time.Time{}
 	i.mu.Unlock()
 	i.cluster.sayOnce(i.log, "snapshot dropped", reason)
-	if err := i.factory.forget(i.resource); err != nil {
+	if err := i.factory.forget(i.resource, true); err != nil {
 		i.log.Warn("cannot delete the dropped snapshot", "err", err)
 	}
 }

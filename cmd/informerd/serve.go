@@ -204,11 +204,14 @@ func forgetUnwatched(cfg *config.Config, saved []cache.Saved, db *persist.DB, lo
 		if watched[s.Spec.Resource] {
 			continue
 		}
-		if err := db.Drop(s.Spec.Resource); err != nil {
+		if err := db.Erase(s.Spec.Resource); err != nil {
 			log.Warn("cannot delete the snapshot", "gvr", s.Spec.Resource.String(), "err", err)
 			continue
 		}
 		log.Info("snapshot deleted, the configuration leaves it out", "gvr", s.Spec.Resource.String())
+	}
+	if err := db.Sweep(); err != nil { // the first save tries again
+		log.Warn("the snapshot file still holds what the configuration leaves out", "err", err)
 	}
 }
 
