@@ -16,8 +16,8 @@ func Workers() int { return runtime.GOMAXPROCS(0) }
 // Read unpacks objects on all processors and calls visit with the position and
 // the JSON of each, which is valid during the call. Calls with the same worker,
 // a number below Workers, follow one another and have rising positions. Read
-// ends early with the error of visit or ctx. It holds one unpacked object per
-// worker.
+// ends early with the error of visit or ctx, and waits for the Turns of ctx, if there
+// are any. It holds one unpacked object per worker.
 func Read(ctx context.Context, objects []*Object, visit func(worker, i int, json []byte) error) error {
 	r := &reading{objects: objects, visit: visit}
 	workers := min(Workers(), (len(objects)+readChunk-1)/readChunk)
@@ -51,6 +51,8 @@ func (r *reading) work(ctx context.Context, worker int) error {
 	buf := buffers.get()
 	used := *buf
 	defer func() { buffers.put(buf, used) }()
+	turn := turnOf(ctx)
+	defer turn.end()
 	for {
 		end := int(r.next.Add(readChunk))
 		start := end - readChunk
@@ -59,6 +61,9 @@ func (r *reading) work(ctx context.Context, worker int) error {
 		}
 		for i := start; i < min(end, len(r.objects)); i++ {
 			err := ctx.Err()
+			if err == nil {
+				err = turn.next(ctx)
+			}
 			if err == nil {
 				used, err = r.objects[i].AppendJSON(used[:0])
 			}

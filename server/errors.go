@@ -101,6 +101,8 @@ func statusOf(err error) metav1.Status {
 			"TooExpensive", cost.Parameter)
 	}
 	switch {
+	case errors.Is(err, reply.ErrTooDeep):
+		return reply.Failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, err.Error())
 	case errors.Is(err, cache.ErrNotWatched):
 		return withCause(reply.Failure(http.StatusNotFound, metav1.StatusReasonNotFound,
 			err.Error()), "NotWatched", "")

@@ -22,10 +22,11 @@ func (s *Server) watchGroups(w http.ResponseWriter, r *http.Request, q *query, k
 	if err := negotiate(w, r, typeEvents); err != nil {
 		return err
 	}
-	if !s.watches.tryAcquire() {
-		return tooMany("watches", cap(s.watches))
+	release, err := s.takeStream(r.Context(), 1)
+	if err != nil {
+		return err
 	}
-	defer s.watches.release()
+	defer release()
 	ctx, cancel := s.watchContext(r, q)
 	defer cancel()
 	g := &groupWatch{retold: s.newRetold(q, "GROUPS"), server: s, kinds: kinds}

@@ -75,10 +75,12 @@ func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request, q *query) er
 	if err := checkKinds(views, q.Query); err != nil {
 		return err
 	}
-	if !s.watches.tryAcquire() {
-		return tooMany("watches", cap(s.watches))
+	// A resource that joins later is not counted: there are few, and seldom.
+	release, err := s.takeStream(r.Context(), len(views))
+	if err != nil {
+		return err
 	}
-	defer s.watches.release()
+	defer release()
 	ctx, cancel := s.watchContext(r, q)
 	defer cancel()
 	setEventHeaders(w.Header())

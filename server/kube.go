@@ -32,7 +32,7 @@ func (s *Server) newKube() *kubeapi.API {
 func (s *Server) kubeRoutes(r chi.Router) {
 	serve := s.handle(func(w http.ResponseWriter, r *http.Request) error { return kubeError(s.kube.Serve(w, r)) })
 	r.Group(func(r chi.Router) {
-		r.Use(s.compressReads, s.recoverPanics, secureHeaders, s.checkHost, limitURL, boundBody)
+		r.Use(s.compressReads, s.recoverPanics, secureHeaders, s.checkHost, limitURL, boundBody, s.shareProcessors)
 		for _, prefix := range append([]string{kubeapi.ClustersPrefix}, kubeapi.Prefixes...) {
 			r.Handle(prefix, serve)
 			r.Handle(prefix+"/*", serve)
@@ -54,16 +54,20 @@ func (s *Server) compressReads(next http.Handler) http.Handler {
 
 // admit bounds what goes on at once of each class.
 func (s *Server) admit(ctx context.Context, c kubeapi.Class) (release func(), err error) {
+	if c == kubeapi.Long || c == kubeapi.Short {
+		if err := s.memoryLeft(); err != nil {
+			return nil, err
+		}
+	}
 	switch c {
 	case kubeapi.Long:
-		if !s.watches.tryAcquire() {
-			return nil, tooMany("watches", cap(s.watches))
-		}
-		return s.watches.release, nil
+		return s.takeStream(ctx, 1)
 	case kubeapi.Passed:
-		return take(ctx, s.passed, "requests that the API server answers")
+		return take(ctx, s.passed, 1, "requests that the API server answers")
+	case kubeapi.Single:
+		return take(ctx, s.short, 1, "requests")
 	}
-	return take(ctx, s.requests, "requests")
+	return take(ctx, s.requests, 1, "requests")
 }
 
 // kubeError is an error of the Kubernetes API in the words of this package.

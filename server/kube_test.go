@@ -70,7 +70,7 @@ func (w *world) start(t *testing.T, method, target string) <-chan *httptest.Resp
 // else.
 func TestSilentAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := passing(t, silent, func(o *Options) { o.MaxConcurrent, o.MaxPassed = 1, 2 })
+		w := passing(t, silent, func(o *Options) { o.MaxConcurrent, o.MaxPassed = 1, 4 })
 		start := time.Now()
 		write, read := w.start(t, "POST", onePod), w.start(t, "GET", onePod+"/one/status")
 		watch, log := w.start(t, "GET", longWatch), w.start(t, "GET", longLog)
@@ -79,16 +79,16 @@ func TestSilentAPIServer(t *testing.T) {
 				t.Errorf("GET %s = %d %s", target, rec.Code, rec.Body)
 			}
 		}
-		wantStatus(t, w.do(t, "POST", onePod), 429, metav1.StatusReasonTooManyRequests, "2 requests that the API server answers")
+		wantStatus(t, w.do(t, "POST", onePod), 429, metav1.StatusReasonTooManyRequests, "4 requests that the API server answers")
 		for _, answered := range []<-chan *httptest.ResponseRecorder{write, read} {
 			wantStatus(t, <-answered, 504, metav1.StatusReasonTimeout, "has not begun to answer")
 		}
-		if waited := time.Since(start); waited != 90*time.Second || len(w.passed) > 0 {
-			t.Errorf("waited %v, %d places taken", waited, len(w.passed))
+		if waited := time.Since(start); waited != 90*time.Second || w.passed.Taken() > 0 {
+			t.Errorf("waited %v, %d places taken", waited, w.passed.Taken())
 		}
 		time.Sleep(time.Hour)
-		if len(watch)+len(log) > 0 || len(w.watches) != 2 {
-			t.Errorf("%d long requests go on, want 2", len(w.watches))
+		if len(watch)+len(log) > 0 || w.watches.Taken() != 2 {
+			t.Errorf("%d long requests go on, want 2", w.watches.Taken())
 		}
 		w.stop()
 		<-watch

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/fair"
 	"github.com/informerd/informerd/server/reply"
 )
 
@@ -21,68 +24,77 @@ const (
 	bodyTimeout = 5 * time.Second
 )
 
-// semaphore counts what is going on; its capacity is the limit.
-type semaphore chan struct{}
+type ownerKey struct{}
 
-func (s semaphore) tryAcquire() bool {
-	select {
-	case s <- struct{}{}:
-		return true
-	default:
-		return false
-	}
+// ownerOf tells requests of different people apart, for what they share. As long as
+// nobody has to say who they are that is the connection.
+func ownerOf(ctx context.Context) string {
+	name, _ := ctx.Value(ownerKey{}).(string)
+	return name
 }
 
-// acquire waits a little.
-func (s semaphore) acquire(ctx context.Context, wait time.Duration) bool {
-	if s.tryAcquire() {
-		return true
-	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case s <- struct{}{}:
-		return true
-	case <-t.C:
-	case <-ctx.Done():
-	}
-	return false
+// own notes whose request it is.
+func own(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), ownerKey{}, r.RemoteAddr)))
+	})
 }
 
-func (s semaphore) release() { <-s }
-
-// take waits a little for a place among what there may be.
-func take(ctx context.Context, places semaphore, what string) (release func(), err error) {
-	if !places.acquire(ctx, patience) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		return nil, tooMany(what, cap(places))
+// take waits a little for places among what there may be.
+func take(ctx context.Context, places *fair.Places, weight int, what string) (release func(), err error) {
+	release, err = places.Take(ctx, ownerOf(ctx), weight, patience)
+	if errors.Is(err, fair.ErrFull) {
+		return nil, tooMany(what, places.Limit())
 	}
-	return places.release, nil
+	return release, err
+}
+
+// takeStream is take of a place for a stream that follows so many resources. It does
+// not wait: whoever follows comes again.
+func (s *Server) takeStream(ctx context.Context, resources int) (release func(), err error) {
+	release, err = s.watches.Take(ctx, ownerOf(ctx), resources, 0)
+	if errors.Is(err, fair.ErrFull) {
+		return nil, tooMany("watches", s.watches.Limit())
+	}
+	if err == nil {
+		boundSendBuffer(ctx)
+	}
+	return release, err
 }
 
 // limitConcurrent bounds the requests being answered at once. Watches have a
 // limit of their own.
-func (s *Server) limitConcurrent(next http.Handler) http.Handler {
-	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
-		if isWatch(r) {
+func (s *Server) limitConcurrent(places *fair.Places) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return s.handle(func(w http.ResponseWriter, r *http.Request) error {
+			if isWatch(r) {
+				next.ServeHTTP(w, r)
+				return nil
+			}
+			release, err := take(r.Context(), places, 1, "requests")
+			if err != nil {
+				return err
+			}
+			defer release()
 			next.ServeHTTP(w, r)
 			return nil
-		}
-		release, err := take(r.Context(), s.requests, "requests")
-		if err != nil {
-			return err
-		}
-		defer release()
-		next.ServeHTTP(w, r)
-		return nil
+		})
+	}
+}
+
+// shareProcessors makes what a request reads wait for its turns, watches included,
+// whose first objects are a question like any other.
+func (s *Server) shareProcessors(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := s.turns.Ask(ownerOf(r.Context()))
+		defer q.Done()
+		next.ServeHTTP(w, r.WithContext(cache.WithTurns(r.Context(), q)))
 	})
 }
 
 func tooMany(what string, limit int) error {
 	return statusError(retryAfter(reply.Failure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
-		fmt.Sprintf("informerd is serving %d %s already, its limit: try again", limit, what)), 1))
+		fmt.Sprintf("informerd serves at most %d %s at once, and half of them to one client: try again", limit, what)), 1))
 }
 
 // limitTime bounds the whole of a request that is not a watch.

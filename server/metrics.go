@@ -44,8 +44,8 @@ func newRegistry(s *Server) (*prometheus.Registry, *httpMetrics) {
 	build.Set(1)
 	watchers := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "informerd_http_watchers",
-		Help: "Event streams open.",
-	}, func() float64 { return float64(len(s.watches)) })
+		Help: "Event streams open, each counted by the resources it follows.",
+	}, func() float64 { return float64(s.watches.Taken()) })
 
 	r := prometheus.NewRegistry()
 	r.MustRegister(m.requests, m.duration, m.inFlight, watchers, build, &collector{s.Caches, s.Lease}, s.relations,
@@ -66,7 +66,16 @@ func (m *httpMetrics) observe(route string, r *http.Request, code string, took t
 	}
 }
 
+// maxScrapes is how many answers are made of the metrics at once: each takes a
+// megabyte and more.
+const maxScrapes = 4
+
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) error {
+	release, err := take(r.Context(), s.scrapes, 1, "scrapes")
+	if err != nil {
+		return err
+	}
+	defer release()
 	w.Header().Set("Cache-Control", "no-store")
 	promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
 		ErrorHandling:      promhttp.ContinueOnError,

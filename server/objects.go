@@ -1,8 +1,6 @@
 package server
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -177,11 +175,9 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if v.pretty {
-		var out bytes.Buffer
-		if err := json.Indent(&out, body, "", "  "); err != nil {
+		if body, err = reply.AppendIndented(nil, body, ""); err != nil {
 			return err
 		}
-		body = out.Bytes()
 	}
 	return writeBody(w, r, append(body, '\n'))
 }

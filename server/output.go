@@ -116,11 +116,7 @@ func (w *prettyWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
 	if i > 0 {
 		dst = append(dst, ',')
 	}
-	out := bytes.NewBuffer(append(dst, "\n    "...))
-	if err := json.Indent(out, item, "    ", "  "); err != nil {
-		return dst, err
-	}
-	return out.Bytes(), nil
+	return reply.AppendIndented(append(dst, "\n    "...), item, "    ")
 }
 
 func (*prettyWriter) foot(dst []byte, l *listing) []byte {
@@ -169,19 +165,7 @@ func (w *yamlWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	text, err := reply.YAML(item)
-	if err != nil {
-		return dst, err
-	}
-	indent := "- "
-	for line := range bytes.Lines(text) {
-		if len(line) > 1 { // an empty line is part of a block of text
-			dst = append(dst, indent...)
-		}
-		dst = append(dst, line...)
-		indent = "  "
-	}
-	return dst, nil
+	return reply.AppendYAMLItem(dst, item)
 }
 
 func (*yamlWriter) foot(dst []byte, _ *listing) []byte { return dst }

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/fair"
 	"github.com/informerd/informerd/server/kubeapi"
 )
 
@@ -35,9 +36,13 @@ type Server struct {
 	compress   func(http.Handler) http.Handler
 	registry   *prometheus.Registry
 	metrics    *httpMetrics
-	requests   semaphore
-	watches    semaphore
-	passed     semaphore                  // requests of the Kubernetes API that its API server answers
+	requests   *fair.Places
+	short      *fair.Places // requests that are answered with one object or document
+	watches    *fair.Places // by the number of resources that each follows
+	passed     *fair.Places // requests of the Kubernetes API that its API server answers
+	scrapes    *fair.Places // of the metrics
+	turns      *fair.Turns
+	memory     *memory
 	pager      *cache.Pager[*kindsAnswer] // of lists over many resources
 	relations  *relations
 	kube       *kubeapi.API
@@ -63,9 +68,13 @@ func New(opts Options) (*Server, error) {
 		Options:    opts,
 		log:        opts.Log,
 		parameters: map[string][]string{},
-		requests:   make(semaphore, opts.MaxConcurrent),
-		watches:    make(semaphore, opts.MaxWatches),
-		passed:     make(semaphore, opts.MaxPassed),
+		requests:   fair.NewPlaces(opts.MaxConcurrent),
+		short:      fair.NewPlaces(opts.MaxConcurrent),
+		watches:    fair.NewPlaces(opts.MaxWatches),
+		passed:     fair.NewPlaces(opts.MaxPassed),
+		scrapes:    fair.NewPlaces(maxScrapes),
+		turns:      fair.NewTurns(cache.Workers()),
+		memory:     newMemory(),
 		pager:      cache.NewPager[*kindsAnswer]("query", rand.Text(), cache.StoreOptions{}),
 	}
 	if s.relations, err = newRelations(opts); err != nil {
@@ -143,6 +152,7 @@ func (s *Server) Run(ctx context.Context) error {
 		Handler:           s.handler,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
+		ConnContext:       withConn,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}

@@ -11,7 +11,7 @@ import (
 // takes. docs/api.md describes every one of them, and a test compares the two.
 func (s *Server) routes() http.Handler {
 	root := chi.NewRouter()
-	root.Use(s.instrument)
+	root.Use(s.instrument, own)
 	s.kubeRoutes(root)
 	root.Group(s.ownRoutes)
 	return root
@@ -30,16 +30,21 @@ func (s *Server) ownRoutes(r chi.Router) {
 	r.Get("/*", s.handle(s.page)) // the query is the page's own business
 	r.Head("/*", s.handle(s.page))
 
+	// What is answered with one object or document has places of its own: lists that
+	// take long, to be made or to be read, do not hold it up.
 	r.Group(func(r chi.Router) {
-		r.Use(s.limitConcurrent, s.limitTime)
+		r.Use(s.limitConcurrent(s.short), s.limitTime)
 		s.get(r, "/v1/openapi.json", s.serveOpenAPI, "pretty")
 		s.get(r, "/v1/resources", s.listResources, "cluster", "pretty")
 		s.get(r, "/v1/resources/{resource}", s.getResource, "cluster", "pretty")
-		s.get(r, "/v1/resources/{resource}/objects", s.listObjects, append(selection, "watch", "timeoutSeconds")...)
 		s.get(r, "/v1/resources/{resource}/objects/{namespace}/{name}", s.getObject,
 			"cluster", "pretty", "fields", "view", "resourceVersion", "timeout")
-		s.get(r, "/v1/query", s.queryKinds, append(slices.DeleteFunc(slices.Clone(selection), ofOneVersion), "resources", "watch", "timeoutSeconds")...)
 		s.get(r, "/v1/resources/{resource}/indexes", s.listIndexes, "cluster", "pretty")
+	})
+	r.Group(func(r chi.Router) {
+		r.Use(s.spareMemory, s.limitConcurrent(s.requests), s.limitTime, s.shareProcessors)
+		s.get(r, "/v1/resources/{resource}/objects", s.listObjects, append(selection, "watch", "timeoutSeconds")...)
+		s.get(r, "/v1/query", s.queryKinds, append(slices.DeleteFunc(slices.Clone(selection), ofOneVersion), "resources", "watch", "timeoutSeconds")...)
 		s.get(r, "/v1/resources/{resource}/indexes/{index}", s.listIndexValues, "cluster", "pretty", "prefix", "limit", "continue")
 		s.get(r, "/v1/resources/{resource}/indexes/{index}/*", s.listIndexed, append(selection, "watch", "timeoutSeconds")...)
 		s.get(r, "/v1/search", s.find, "cluster", "pretty", "q", "limit", "highlights",

@@ -192,7 +192,10 @@ func TestStatusOfCacheErrors(t *testing.T) {
 
 func TestTooManyRequests(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.MaxConcurrent = 1 })
-	w.requests <- struct{}{}
+	release, err := w.short.Take(t.Context(), "somebody", 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	rec := w.get(t, "/v1/resources")
 	wantStatus(t, rec, 429, metav1.StatusReasonTooManyRequests, "1 requests")
 	if rec.Header().Get("Retry-After") != "1" {
@@ -203,9 +206,9 @@ func TestTooManyRequests(t *testing.T) {
 			t.Errorf("GET %s = %d", path, rec.Code)
 		}
 	}
-	w.requests.release()
-	if rec := w.get(t, "/v1/resources"); rec.Code != 200 || len(w.requests) != 0 {
-		t.Errorf("code %d, %d requests left", rec.Code, len(w.requests))
+	release()
+	if rec := w.get(t, "/v1/resources"); rec.Code != 200 || w.short.Taken() != 0 {
+		t.Errorf("code %d, %d requests left", rec.Code, w.short.Taken())
 	}
 }
 
@@ -235,7 +238,7 @@ func TestShutdownWaitsForRequests(t *testing.T) {
 		}
 		answered <- err
 	}()
-	for len(w.requests) == 0 {
+	for w.requests.Taken() == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	stop()

@@ -62,10 +62,11 @@ func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query, 
 	if err := checkNamespaces(w, res.view, q.Namespaces); err != nil {
 		return err
 	}
-	if !s.watches.tryAcquire() {
-		return tooMany("watches", cap(s.watches))
+	release, err := s.takeStream(r.Context(), 1)
+	if err != nil {
+		return err
 	}
-	defer s.watches.release()
+	defer release()
 
 	ctx, cancel := s.watchContext(r, q)
 	defer cancel()

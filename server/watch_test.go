@@ -586,7 +586,7 @@ func TestTooManyWatches(t *testing.T) {
 		t.Errorf("a watch takes the place of a request: %d", rec.Code)
 	}
 	s.close()
-	for len(w.watches) > 0 {
+	for w.watches.Taken() > 0 {
 		runtime.Gosched()
 	}
 }
@@ -612,11 +612,11 @@ func TestWatchOfAStuckClient(t *testing.T) {
 	fmt.Fprintf(conn, "GET /v1/resources/pods/objects?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	reader := open(t, base+"/v1/resources/pods/objects?watch=true&fields=metadata.name,metadata.resourceVersion")
 	reader.want("ADDED one", "ADDED two", "ADDED three", "BOOKMARK 100")
-	for len(w.watches) < 2 {
+	for w.watches.Taken() < 2 {
 		runtime.Gosched()
 	}
 	deadline := time.Now().Add(patient)
-	for v := 101; len(w.watches) > 1; v++ {
+	for v := 101; w.watches.Taken() > 1; v++ {
 		if time.Now().After(deadline) {
 			t.Fatal("the client is still being served")
 		}
@@ -637,7 +637,7 @@ func TestWatchOfASlowClient(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET /v1/resources/pods/objects?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	for len(w.watches) < 1 {
+	for w.watches.Taken() < 1 {
 		runtime.Gosched()
 	}
 	// Far more than the buffers between us hold, and than the ring does: noise

@@ -62,6 +62,7 @@ type Class int
 
 const (
 	Short  Class = iota // answered here
+	Single              // answered here, with one object or document
 	Long                // goes on for as long as its client likes
 	Passed              // answered by the API server
 )
@@ -138,7 +139,7 @@ func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request
 	if err != nil {
 		return a.passRead(w, r, req, err)
 	}
-	release, err := a.Admit(r.Context(), req.class(r, Short))
+	release, err := a.Admit(r.Context(), req.class(r, req.size()))
 	if err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request
 
 // serveDocument answers what is about the API and not about objects.
 func (a *API) serveDocument(w http.ResponseWriter, r *http.Request, req *request) error {
-	release, err := a.Admit(r.Context(), Short)
+	release, err := a.Admit(r.Context(), Single)
 	if err != nil {
 		return err
 	}
@@ -171,6 +172,14 @@ func (a *API) serveDocument(w http.ResponseWriter, r *http.Request, req *request
 		return a.openAPI(w, r, req)
 	}
 	return a.discovery(w, r, req)
+}
+
+// size is Single for one object.
+func (q *request) size() Class {
+	if q.name != "" {
+		return Single
+	}
+	return Short
 }
 
 func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }

@@ -2,7 +2,6 @@ package kubeapi
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -88,11 +87,10 @@ func (m media) render(body []byte) ([]byte, error) {
 	case m.yaml:
 		return reply.YAML(body)
 	case m.pretty:
-		var out bytes.Buffer
-		if err := json.Indent(&out, bytes.TrimSpace(body), "", "  "); err != nil {
+		var err error
+		if body, err = reply.AppendIndented(nil, body, ""); err != nil {
 			return nil, err
 		}
-		body = out.Bytes()
 	}
 	return append(bytes.TrimSuffix(body, []byte("\n")), '\n'), nil
 }

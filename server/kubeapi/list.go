@@ -1,7 +1,6 @@
 package kubeapi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -193,76 +192,21 @@ func metaOf(page *cache.Page, selected bool) listMeta {
 	return meta
 }
 
-// listHead is the list up to and including the bracket of its items.
-func listHead(t *target, m media, meta listMeta) ([]byte, error) {
-	head := struct {
-		Kind       string   `json:"kind"`
-		APIVersion string   `json:"apiVersion"`
-		Metadata   listMeta `json:"metadata"`
-		Items      []string `json:"items"`
-	}{listKind(t.spec()), t.spec().GVR.GroupVersion().String(), meta, []string{}}
-	if m.as == asPartialList {
-		head.Kind, head.APIVersion = asPartialList, "meta.k8s.io/v1"
-	}
-	body, err := reply.JSON(head, false)
-	return bytes.TrimSuffix(body, []byte("]}")), err
-}
-
-func listKind(spec cache.Spec) string {
-	if spec.ListKind != "" {
-		return spec.ListKind
-	}
-	return spec.Kind + "List"
-}
-
-// writeList answers with a page. Indented or as YAML it has to be made as a
-// whole.
+// writeList answers with a page, of which no more is held at a time than a
+// reply.Writer does, whatever its form.
 func writeList(w http.ResponseWriter, r *http.Request, t *target, m media, page *cache.Page, selected bool) error {
-	head, err := listHead(t, m, metaOf(page, selected))
+	form, err := newListForm(t, m, metaOf(page, selected))
 	if err != nil {
 		return err
-	}
-	if m.pretty || m.yaml {
-		var body []byte
-		err := makeList(head, page.Objects, m, func(add func([]byte) ([]byte, error)) error {
-			if err := r.Context().Err(); err != nil {
-				return err
-			}
-			body, err = add(body)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		return writeBody(w, m, body)
 	}
 	w.Header().Set("Content-Type", m.contentType())
 	out := reply.New(r.Context(), w)
 	defer out.Release()
-	if err = makeList(head, page.Objects, m, out.Append); err == nil {
+	if err = form.write(out, page.Objects); err == nil {
 		err = out.Finish()
 	}
 	if err != nil && out.Begun() {
 		return &CutError{Cause: err, Client: out.Gone()}
 	}
 	return err
-}
-
-// makeList hands a whole list, piece by piece, to put.
-func makeList(head []byte, objects []*cache.Object, m media, put func(add func(dst []byte) ([]byte, error)) error) error {
-	if err := put(func(dst []byte) ([]byte, error) { return append(dst, head...), nil }); err != nil {
-		return err
-	}
-	for n, o := range objects {
-		err := put(func(dst []byte) ([]byte, error) {
-			if n > 0 {
-				dst = append(dst, ',')
-			}
-			return appendObject(dst, o, m.as)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return put(func(dst []byte) ([]byte, error) { return append(dst, "]}\n"...), nil })
 }

@@ -80,8 +80,11 @@ func (a *API) pass(w http.ResponseWriter, r *http.Request, req *request) error {
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
 	}
-	// How long the body may take is the API server's to say.
+	// How long the body may be is the API server's to say.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	if class != Long {
+		pace(w, r)
+	}
 	w.Header().Del("Cache-Control") // the API server says it for its own answers
 	w.Header().Del("Vary")
 	proxy.ServeHTTP(w, r.WithContext(ctx))

@@ -1,16 +1,26 @@
 package reply
 
 import (
+	"errors"
 	"fmt"
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 )
 
+// ErrTooDeep says that something cannot be written as YAML within bounds.
+var ErrTooDeep = errors.New("an object is nested too deeply for YAML: ask for JSON")
+
 // YAML is JSON as YAML. sigs.k8s.io/yaml reads the JSON as YAML, too, where some
 // characters may not occur that JSON allows, and others are line breaks within a text:
 // they are escaped before.
+//
+// It returns ErrTooDeep for JSON that is nested so deeply that its indentation would be
+// most of it.
 func YAML(json []byte) ([]byte, error) {
+	if tooDeep(json, 0) {
+		return nil, ErrTooDeep
+	}
 	text, err := yaml.JSONToYAML(escaped(json))
 	if err != nil {
 		return nil, fmt.Errorf("write YAML: %w", err)

@@ -1,0 +1,61 @@
+package cache
+
+import (
+	"context"
+	"time"
+)
+
+// Turns are what a question waits for before it uses a processor for a while, if its
+// context carries any: many who ask much must not hold up one who asks little.
+type Turns interface {
+	// Take waits for a turn, which give ends. The error is that of ctx.
+	Take(ctx context.Context) (give func(), err error)
+}
+
+type turnsKey struct{}
+
+// WithTurns makes what is read with the context wait for its turns.
+func WithTurns(ctx context.Context, t Turns) context.Context {
+	return context.WithValue(ctx, turnsKey{}, t)
+}
+
+// aTurn is about how long a turn is used before another one is asked for.
+const aTurn = 2 * time.Millisecond
+
+// turn is what a worker holds of the processors. Without Turns it holds as much as it
+// likes.
+type turn struct {
+	turns Turns
+	give  func()
+	began time.Time
+}
+
+func turnOf(ctx context.Context) turn {
+	t, _ := ctx.Value(turnsKey{}).(Turns)
+	return turn{turns: t}
+}
+
+// next goes on, after a pause where others are to come first.
+func (t *turn) next(ctx context.Context) (err error) {
+	if t.turns == nil {
+		return nil
+	}
+	now := time.Now()
+	if t.give != nil && now.Sub(t.began) < aTurn {
+		return nil
+	}
+	t.end()
+	if t.give, err = t.turns.Take(ctx); err != nil {
+		return err
+	}
+	t.began = time.Now()
+	return nil
+}
+
+// end gives back what is held.
+func (t *turn) end() {
+	if t.give != nil {
+		t.give()
+		t.give = nil
+	}
+}
