@@ -91,3 +91,10 @@ func (f *listForm) object(dst []byte, n int, o *cache.Object) (_ []byte, err err
 	}
 	return reply.AppendIndented(dst, f.plain, "    ")
 }
+
+func listKind(spec cache.Spec) string {
+	if spec.ListKind != "" {
+		return spec.ListKind
+	}
+	return spec.Kind + "List"
+}
