@@ -98,7 +98,7 @@ func restoredRunning(ctx context.Context, e *Env, random *rand.Rand) (func(conte
 	return func(ctx context.Context) error {
 		defer release()
 		err := e.all(ctx, [][]string{{"restart", one}, {"restart", two}})
-		wait(ctx, 3*time.Second) // informerd asks, before the versions are passed
+		e.foundOut(ctx) // informerd asks, before the versions are passed
 		over(time.Now().Add(found))
 		return err
 	}, err

@@ -93,9 +93,12 @@ const linger = 90 * time.Second
 type Event struct {
 	Number int
 	Kind   Kind
-	Began  time.Time // when it was in force
-	Healed time.Time // when undoing it began; zero while it lasts
-	Over   time.Time // when it was undone
+	Began  time.Time // when it was begun
+	// InForce is when it had been made, which takes seconds on a busy machine; zero
+	// until then.
+	InForce time.Time
+	Healed  time.Time // when undoing it began; zero while it lasts
+	Over    time.Time // when it was undone
 }
 
 func (e Event) String() string { return fmt.Sprintf("#%d %s", e.Number, e.Kind.Name) }
@@ -169,8 +172,8 @@ const Withheld = 31 * time.Second
 // moment; zero if it can. What was on its way when a fault began may come later by transit.
 func (t *Timeline) Silent(at time.Time, transit time.Duration) time.Time {
 	for _, e := range t.Events() {
-		since := e.Began.Add(transit)
-		if e.Kind.Silent && since.Before(at) && (e.Healed.IsZero() || at.Before(e.Healed)) {
+		since := e.InForce.Add(transit)
+		if e.Kind.Silent && !e.InForce.IsZero() && since.Before(at) && (e.Healed.IsZero() || at.Before(e.Healed)) {
 			return since
 		}
 	}
@@ -332,10 +335,7 @@ func (r *Runner) one(ctx context.Context, k Kind, lasts time.Duration, random *r
 	if err != nil {
 		r.trouble(fmt.Errorf("%s: %w", e, err))
 	}
-	if k.Silent {
-		// It was in force only now.
-		r.Timeline.change(func() { e.Began = time.Now() })
-	}
+	r.Timeline.change(func() { e.InForce = time.Now() })
 	wait(ctx, lasts)
 	r.Timeline.change(func() { e.Healed = time.Now() })
 	if heal != nil {
