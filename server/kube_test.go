@@ -138,8 +138,8 @@ func TestNotReadable(t *testing.T) {
 	}
 }
 
-// TestSlowBodies: one that is refused is not waited for, one that is passed on is
-// the API server's to wait for.
+// TestSlowBodies: one that is refused is not waited for, one that is passed on only as
+// long as it comes.
 func TestSlowBodies(t *testing.T) {
 	const post = "POST " + onePod + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nbegun"
 	answer := func(t *testing.T, conn net.Conn) *http.Response {
@@ -167,10 +167,28 @@ func TestSlowBodies(t *testing.T) {
 		})
 		conn := dialPipe(t, w.Handler())
 		_, _ = io.WriteString(conn, post)
-		time.Sleep(time.Minute)
+		time.Sleep(9 * time.Second)
 		_, _ = io.WriteString(conn, "ended")
 		if resp := answer(t, conn); resp.StatusCode != 201 || string(body) != "begunended" {
 			t.Errorf("passed on %q, answered %s", body, resp.Status)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		over := make(chan error, 1)
+		w := passing(t, func(r *http.Request) (*http.Response, error) {
+			_, err := io.ReadAll(r.Body)
+			over <- err
+			return nil, err
+		})
+		conn := dialPipe(t, w.Handler())
+		start := time.Now()
+		_, _ = io.WriteString(conn, post)
+		if err := <-over; err == nil || time.Since(start) > 11*time.Second {
+			t.Errorf("a body that stops was waited for %v: %v", time.Since(start), err)
+		}
+		_, _ = io.Copy(io.Discard, conn) // the connection ends, with an answer or without
+		if w.passed.Taken() != 0 {
+			t.Error("it still holds a place")
 		}
 	})
 }

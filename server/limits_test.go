@@ -70,7 +70,7 @@ func TestShortOfMemory(t *testing.T) {
 // gigabytes.
 func TestNestedIsNotIndented(t *testing.T) {
 	w := newWorld(t)
-	const depth = 9_000
+	const depth = 4_500 // of two levels each
 	deep := strings.Repeat(`{"a":[`, depth) + "1" + strings.Repeat("]}", depth)
 	w.pods.apply(t, "ADDED", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"deep","namespace":"a","uid":"deep","resourceVersion":"150"},"spec":`+deep+`}`)
 	for _, path := range []string{

@@ -33,7 +33,7 @@ func (p *paced) Read(b []byte) (int, error) {
 	_ = p.control.SetReadDeadline(p.began.Add(paceGrace + time.Duration(p.read)*time.Second/minRate))
 	n, err := p.ReadCloser.Read(b)
 	p.read += int64(n)
-	if err != nil { // also at its end: the server goes on to listen whether the client leaves
+	if err == io.EOF { // the server goes on to listen whether the client leaves
 		_ = p.control.SetReadDeadline(time.Time{})
 	}
 	return n, err

@@ -70,8 +70,8 @@ func TestPaced(t *testing.T) {
 				if took := time.Since(began); test.cut && took > 15*time.Second {
 					t.Errorf("it took %v", took)
 				}
-				if !d.deadline.IsZero() {
-					t.Error("a deadline is left, at which the server would take its client for gone")
+				if d.deadline.IsZero() == test.cut {
+					t.Errorf("the deadline is %v: without one the rest of a body would be waited for, with one the client be taken for gone", d.deadline)
 				}
 			})
 		})
