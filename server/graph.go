@@ -112,6 +112,7 @@ func (s *Server) getGraph(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	q.Sight = cache.WholeSight()
 	found, err := g.Walk(r.Context(), q)
 	if found != nil {
 		if found.View.Store == nil {
@@ -209,6 +210,7 @@ func (s *Server) listDangling(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	q.Sight = cache.WholeSight()
 	found, err := g.Dangling(r.Context(), q)
 	if err != nil {
 		return err
