@@ -315,7 +315,7 @@ type told struct {
 	dangling   []string
 	truncated  bool
 	unanswered []string
-	view       cache.State
+	view       string
 	err        error
 }
 
@@ -328,7 +328,8 @@ func (w *world) answers(questions []any) (all []told) {
 		case Query:
 			var a *Answer
 			if a, out.err = w.graph.Walk(w.TB.Context(), q); a != nil {
-				out.nodes, out.edges, out.truncated, out.view, unanswered = a.Nodes, a.Edges, a.Truncated, a.View.State, a.Unanswered
+				out.nodes, out.edges, out.truncated, unanswered = a.Nodes, a.Edges, a.Truncated, a.Unanswered
+				out.view = fmt.Sprintf("%s is %q", a.View.Spec.Name(), a.View.State)
 			}
 		case DanglingQuery:
 			a, err := w.graph.Dangling(w.TB.Context(), q)
