@@ -115,7 +115,7 @@ func (s *Server) getGraph(w http.ResponseWriter, r *http.Request) error {
 	q.Sight = cache.WholeSight()
 	found, err := g.Walk(r.Context(), q)
 	if found != nil {
-		if found.View.Store == nil {
+		if !found.View.Readable() {
 			return notReadable(w, found.View)
 		}
 		setFreshness(w.Header(), found.View, found.Version)

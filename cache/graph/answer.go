@@ -80,7 +80,7 @@ func (g *Graph) Walk(ctx context.Context, q Query) (*Answer, error) {
 		return nil, cache.ErrNotFound // that others name the resource does not make it one
 	}
 	view := g.all[k].view
-	a := &Answer{View: &view, Version: g.all[k].version}
+	a := &Answer{View: view.SeenBy(seen.scopes[k]), Version: g.all[k].version}
 	if !ok {
 		return a, cache.ErrNotFound
 	}
@@ -130,8 +130,8 @@ func (s *sighted) node(id nodeID) Node {
 func (s *sighted) unanswered(kinds []schema.GroupResource) []cache.View {
 	out := []cache.View{}
 	for i, k := range s.all {
-		if k.known && k.view.Store == nil && !s.scopes[i].Empty() && wanted(kinds, k) {
-			out = append(out, k.view)
+		if k.known && !k.view.Readable() && !s.scopes[i].Empty() && wanted(kinds, k) {
+			out = append(out, *k.view.SeenBy(s.scopes[i]))
 		}
 	}
 	return out

@@ -17,7 +17,7 @@ var (
 // readable is the kind of a resource, if it can be read.
 func (s *state) readable(r schema.GroupResource) (kindID, bool) {
 	k, ok := s.byResource[r]
-	return k, ok && s.all[k].view.Store != nil
+	return k, ok && s.all[k].view.Readable()
 }
 
 // selected is what a selection selects now.

@@ -64,26 +64,22 @@ func (s *sighted) stored(id nodeID) (*cache.Object, bool) {
 
 // get returns an object that is seen, if its resource can be read.
 func (s *sighted) get(k kindID, key cache.Key) (*cache.Object, bool) {
-	store := s.all[k].view.Store
-	if store == nil || !s.scopes[k].Sees(key) {
+	reader := s.all[k].view.Reader(s.scopes[k])
+	if reader == nil {
 		return nil, false
 	}
-	return store.Get(key)
+	return reader.Get(key)
 }
 
 // selectOf returns the objects of a kind that can be read which q selects, of those
 // that are seen.
 func (s *sighted) selectOf(ctx context.Context, k kindID, q cache.Query) ([]*cache.Object, error) {
-	scope := s.scopes[k]
-	if scope.Empty() {
+	if s.scopes[k].Empty() {
 		return nil, nil
 	}
-	found, err := s.all[k].view.Store.Select(ctx, q)
+	found, err := s.all[k].view.Reader(s.scopes[k]).Select(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	if scope.Whole() {
-		return found.Objects, nil
-	}
-	return slices.DeleteFunc(found.Objects, func(o *cache.Object) bool { return !scope.Sees(o.Key()) }), nil
+	return found.Objects, nil
 }

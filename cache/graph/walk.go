@@ -258,7 +258,7 @@ func (w *walk) contents(id nodeID, add func(hop)) error {
 		return nil
 	}
 	for i, k := range w.all {
-		if k.view.Store == nil || !k.view.Spec.Namespaced || !w.scopes[i].Touches(n.key.Name) {
+		if !k.view.Readable() || !k.view.Spec.Namespaced || !w.scopes[i].Touches(n.key.Name) {
 			continue
 		}
 		found, err := w.selectOf(w.ctx, kindID(i), cache.Query{Terms: []cache.Term{{Index: cache.NamespaceIndex, Value: n.key.Name}}})

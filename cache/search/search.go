@@ -136,8 +136,8 @@ func (s *Search) Find(ctx context.Context, q Query) (*Answer, error) {
 func (m *match) unanswered() []cache.View {
 	out := []cache.View{}
 	for i, k := range m.kinds {
-		if k.known && k.view.Store == nil && !m.scopes[i].Empty() {
-			out = append(out, k.view)
+		if k.known && !k.view.Readable() && !m.scopes[i].Empty() {
+			out = append(out, *k.view.SeenBy(m.scopes[i]))
 		}
 	}
 	return out

@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"errors"
 
 	"github.com/informerd/informerd/cache"
 )
@@ -45,11 +44,7 @@ type place struct {
 // selected returns the keys of the objects of a kind that are seen and that q
 // selects, with the faults of its Filter among those that are seen.
 func (m *match) selected(ctx context.Context, k kindID, q cache.Query) (map[cache.Key]struct{}, cache.Faults, error) {
-	store, scope := m.kinds[k].view.Store, m.scopes[k]
-	if q.Filter != nil && !scope.Whole() {
-		return selectedOf(ctx, store, scope, q)
-	}
-	found, err := store.Select(ctx, q)
+	found, err := m.kinds[k].view.Reader(m.scopes[k]).Select(ctx, q)
 	if err != nil {
 		return nil, cache.Faults{}, err
 	}
@@ -58,33 +53,4 @@ func (m *match) selected(ctx context.Context, k kindID, q cache.Query) (map[cach
 		keys[o.Key()] = struct{}{}
 	}
 	return keys, found.Faults, nil
-}
-
-// selectedOf tries the Filter of q on those objects only that are seen.
-func selectedOf(ctx context.Context, store *cache.Store, scope cache.Scope, q cache.Query) (keys map[cache.Key]struct{}, faults cache.Faults, err error) {
-	matcher, err := store.Matcher(q)
-	if err != nil {
-		return nil, faults, err
-	}
-	q.Filter = nil
-	found, err := store.Select(ctx, q)
-	if err != nil {
-		return nil, faults, err
-	}
-	keys = map[cache.Key]struct{}{}
-	for _, o := range found.Objects {
-		if !scope.Sees(o.Key()) {
-			continue
-		}
-		ok, err := matcher.Match(ctx, o)
-		if fault, isFault := errors.AsType[*cache.EvalError](err); isFault {
-			faults = add(faults, cache.Faults{Count: 1, First: fault.Message, Key: o.Key()})
-		} else if err != nil {
-			return nil, faults, err
-		}
-		if ok {
-			keys[o.Key()] = struct{}{}
-		}
-	}
-	return keys, faults, nil
 }

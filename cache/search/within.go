@@ -14,7 +14,7 @@ func (m *match) within(ctx context.Context, q *cache.Query) (faults cache.Faults
 	}
 	selected := make([]map[cache.Key]struct{}, len(m.kinds))
 	for k, found := range m.kindsFound() {
-		if !found || m.kinds[k].view.Store == nil {
+		if !found || !m.kinds[k].view.Readable() {
 			continue
 		}
 		var more cache.Faults
