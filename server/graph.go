@@ -112,9 +112,10 @@ func (s *Server) getGraph(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	q.Sight = cache.WholeSight()
 	found, err := g.Walk(r.Context(), q)
 	if found != nil {
-		if found.View.Store == nil {
+		if !found.View.Readable() {
 			return notReadable(w, found.View)
 		}
 		setFreshness(w.Header(), found.View, found.Version)
@@ -209,6 +210,7 @@ func (s *Server) listDangling(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	q.Sight = cache.WholeSight()
 	found, err := g.Dangling(r.Context(), q)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/fair"
 	"github.com/informerd/informerd/server/reply"
 )
@@ -26,9 +27,12 @@ const (
 
 type ownerKey struct{}
 
-// ownerOf tells requests of different people apart, for what they share. As long as
-// nobody has to say who they are that is the connection.
+// ownerOf tells requests of different people apart, for what they share. Where nobody
+// has to say who they are that is the connection.
 func ownerOf(ctx context.Context) string {
+	if name := access.From(ctx).Name(); name != "" {
+		return "user " + name
+	}
 	name, _ := ctx.Value(ownerKey{}).(string)
 	return name
 }

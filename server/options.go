@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/informerd/informerd/cache/graph"
+	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/kubeapi"
 )
 
@@ -41,6 +43,10 @@ type Options struct {
 	// SearchTexts are paths whose values can be searched, by resource as
 	// kubectl names it.
 	SearchTexts map[string][]string
+
+	// Access finds out who makes a request; its error is the answer, 401 unless it is
+	// an *apierrors.StatusError. Nil: everyone may see everything.
+	Access func(*http.Request) (access.Asker, error)
 
 	// Upstream finds the API server of a cluster, for what the Kubernetes API
 	// cannot answer from a copy. Nil: it answers from copies only.

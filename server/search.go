@@ -77,6 +77,7 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	q.Sight = cache.WholeSight()
 	found, err := engine.Find(r.Context(), q)
 	if err != nil {
 		return err

@@ -19,14 +19,14 @@ func (s *Server) routes() http.Handler {
 
 // ownRoutes are those of our own API, health and the page.
 func (s *Server) ownRoutes(r chi.Router) {
-	r.Use(s.compress, s.recoverPanics, secureHeaders, s.checkHost, limitURL, refuseBody)
+	r.Use(s.compress, s.recoverPanics, secureHeaders, s.checkHost, limitURL, refuseBody, s.identify)
 	r.NotFound(s.handle(noRoute))
 	r.MethodNotAllowed(s.handle(readOnly))
 
 	s.get(r, "/livez", s.livez)
 	s.get(r, "/healthz", s.livez)
 	s.get(r, "/readyz", s.readyz, "stale", "verbose")
-	s.get(r, "/metrics", s.serveMetrics)
+	s.get(r, "/metrics", mayRead(s.serveMetrics))
 	r.Get("/*", s.handle(s.page)) // the query is the page's own business
 	r.Head("/*", s.handle(s.page))
 

@@ -23,7 +23,9 @@ type Node struct {
 	Depth int
 	// Missing: it is named and the cluster does not have it.
 	Missing bool
-	// Unknown: it is named, and the copy cannot tell whether it is there.
+	// Unknown: it is named, and the copy cannot tell whether it is there, or who
+	// asks may not see. Of the latter there is what the reference says, and nothing
+	// else: no State, and a UID only if it is named by that.
 	Unknown bool
 	// Hub: it was not walked through, or not to those that name it.
 	Hub bool
@@ -49,17 +51,18 @@ type Answer struct {
 	Edges []Edge
 	// Truncated: there is more than the limit let in.
 	Truncated bool
-	// Unanswered are the resources of the cluster that cannot be read; what of
-	// them would be related is not in the answer.
+	// Unanswered are the resources of the cluster that cannot be read and of which
+	// something may be seen; what of them would be related is not in the answer.
 	Unanswered []cache.View
 }
 
 // DefaultLimit is how many nodes an answer has at most unless it is said.
 const DefaultLimit = 500
 
-// Walk answers q. It returns cache.ErrNotFound for an object that neither is
-// there nor is named by another, then with an Answer that has its View alone; and
-// for a resource that is unknown, without an Answer.
+// Walk answers q. It returns cache.ErrNotFound for an object that is not seen, and
+// for one that neither is there nor is named by another that is seen, then with an
+// Answer that has its View alone; and for a resource that is unknown, without an
+// Answer.
 func (g *Graph) Walk(ctx context.Context, q Query) (*Answer, error) {
 	g.asking.RLock()
 	defer g.asking.RUnlock()
@@ -71,22 +74,26 @@ func (g *Graph) Walk(ctx context.Context, q Query) (*Answer, error) {
 	if !ok {
 		return nil, cache.ErrNotFound
 	}
-	view := g.all[k].view
-	a := &Answer{View: &view, Version: g.all[k].version}
+	seen := g.seenBy(q.Sight)
 	root, ok := g.all[k].byKey[q.Key]
+	if ok = ok && seen.knows(root); !ok && !g.all[k].known {
+		return nil, cache.ErrNotFound // that others name the resource does not make it one
+	}
+	view := g.all[k].view
+	a := &Answer{View: view.SeenBy(seen.scopes[k]), Version: g.all[k].version}
 	if !ok {
 		return a, cache.ErrNotFound
 	}
 	if q.Limit <= 0 {
 		q.Limit = DefaultLimit
 	}
-	w := &walk{state: g.state, rules: g.rules, ctx: ctx, query: &q, root: root, depths: map[nodeID]int{}, seen: map[walked]bool{},
+	w := &walk{sighted: seen, rules: g.rules, ctx: ctx, query: &q, root: root, depths: map[nodeID]int{}, seen: map[walked]bool{},
 		reaches: map[string][]reach{}, crowds: map[nodeID]bool{}}
 	if err := w.run(); err != nil {
 		return nil, err
 	}
 	w.answer(a)
-	a.Unanswered = g.unanswered(q.Kinds)
+	a.Unanswered = w.unanswered(q.Kinds)
 	return a, nil
 }
 
@@ -97,7 +104,7 @@ func (w *walk) answer(a *Answer) {
 	for i, id := range w.order {
 		at[id] = i
 		n := w.node(id)
-		n.Depth, n.Hub = w.depths[id], w.stops(id) || w.crowded(id)
+		n.Depth, n.Hub = w.depths[id], w.sees(id) && (w.stops(id) || w.crowded(id))
 		a.Nodes = append(a.Nodes, n)
 	}
 	for _, e := range w.edges {
@@ -106,22 +113,25 @@ func (w *walk) answer(a *Answer) {
 }
 
 // node describes a node to those who ask.
-func (s *state) node(id nodeID) Node {
+func (s *sighted) node(id nodeID) Node {
 	n, k := &s.nodes[id], s.kindOf(id)
-	out := Node{
-		Resource: k.name(), Kind: k.group.Kind, Key: n.key, UID: n.uid, State: k.view.State,
-		Missing: s.missing(id),
+	out := Node{Resource: k.name(), Kind: k.group.Kind, Key: n.key, UID: s.uid(id)}
+	if !s.sees(id) {
+		out.Unknown = true
+		return out
 	}
+	out.State, out.Missing = k.view.State, s.missing(id)
 	out.Unknown = !n.present && !out.Missing
 	return out
 }
 
-// unanswered are the resources among kinds, or all, that cannot be read.
-func (s *state) unanswered(kinds []schema.GroupResource) []cache.View {
+// unanswered are the resources among kinds, or all, that cannot be read, less those
+// of which nothing may be seen anyway.
+func (s *sighted) unanswered(kinds []schema.GroupResource) []cache.View {
 	out := []cache.View{}
-	for _, k := range s.all {
-		if k.known && k.view.Store == nil && wanted(kinds, k) {
-			out = append(out, k.view)
+	for i, k := range s.all {
+		if k.known && !k.view.Readable() && !s.scopes[i].Empty() && wanted(kinds, k) {
+			out = append(out, *k.view.SeenBy(s.scopes[i]))
 		}
 	}
 	return out

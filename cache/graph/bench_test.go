@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/follow/followtest"
 )
@@ -111,12 +113,42 @@ func BenchmarkWalk(b *testing.B) {
 	b.ReportMetric(float64(nodes)/float64(i), "nodes")
 }
 
+// fifth sees a fifth of the namespaces of a fleet, of some of its resources.
+func fifth() cache.Sight {
+	var namespaces []string
+	for n := 0; n < benchPods/podsEach/deploymentsOne; n += 5 {
+		namespaces = append(namespaces, fmt.Sprintf("team-%02d", n))
+	}
+	scopes := map[schema.GroupResource]cache.Scope{}
+	for _, name := range []string{"pods", "deployments.apps", "replicasets.apps", "services", "configmaps", "serviceaccounts"} {
+		scopes[schema.ParseGroupResource(name)] = cache.NewScope(namespaces, nil)
+	}
+	return cache.NewSight(scopes)
+}
+
+// BenchmarkWalkSeen walks as BenchmarkWalk does, without changes and with the eyes of
+// who may not see all.
+func BenchmarkWalkSeen(b *testing.B) {
+	w := fleet(b)
+	for name, sight := range map[string]cache.Sight{"all": everything, "a fifth": fifth()} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				w.walk("deployments.apps", "team-10/app-0207", as(sight), func(q *Query) { q.Depth = 3 })
+			}
+		})
+	}
+}
+
 // BenchmarkDangling asks for all that dangles.
 func BenchmarkDangling(b *testing.B) {
 	w := fleet(b)
-	for b.Loop() {
-		if _, err := w.graph.Dangling(b.Context(), DanglingQuery{}); err != nil {
-			b.Fatal(err)
-		}
+	for name, sight := range map[string]cache.Sight{"all": everything, "a fifth": fifth()} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := w.graph.Dangling(b.Context(), DanglingQuery{Sight: sight}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

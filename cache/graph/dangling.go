@@ -20,6 +20,9 @@ type DanglingQuery struct {
 	Kinds []schema.GroupResource
 	// Limit bounds the answer, if it is positive.
 	Limit int
+	// Sight is what is looked at. What it does not see is not known to be there, nor
+	// to be missing.
+	Sight cache.Sight
 }
 
 // Dangling is one reference to what is not there, or one selector that selects
@@ -40,8 +43,8 @@ type Dangling struct {
 type DanglingAnswer struct {
 	Items     []Dangling
 	Truncated bool
-	// Unanswered are resources that cannot be read: nothing is said of
-	// references to them or from them.
+	// Unanswered are resources that cannot be read, of those of which something may
+	// be seen: nothing is said of references to them or from them.
 	Unanswered []cache.View
 }
 
@@ -55,23 +58,31 @@ func (g *Graph) Dangling(ctx context.Context, q DanglingQuery) (*DanglingAnswer,
 		return nil, err
 	}
 	defer g.mu.RUnlock()
-	found := g.danglingReferences(&q)
-	selectors, err := g.danglingSelectors(ctx, &q)
+	l := &loose{g.seenBy(q.Sight), g.rules, &q}
+	found := l.references()
+	selectors, err := l.selectors(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found = append(found, selectors...)
 	slices.SortFunc(found, func(a, b dangling) int {
-		return cmp.Or(g.compareNodes(a.from, b.from), cmp.Compare(a.rule.why, b.rule.why), g.compareNodes(a.to, b.to), cmp.Compare(a.position, b.position))
+		return cmp.Or(l.compareNodes(a.from, b.from), cmp.Compare(a.rule.why, b.rule.why), l.compareNodes(a.to, b.to), cmp.Compare(a.position, b.position))
 	})
-	a := &DanglingAnswer{Items: []Dangling{}, Unanswered: g.unanswered(q.Kinds)}
+	a := &DanglingAnswer{Items: []Dangling{}, Unanswered: l.unanswered(q.Kinds)}
 	if a.Truncated = q.Limit > 0 && len(found) > q.Limit; a.Truncated {
 		found = found[:q.Limit]
 	}
 	for _, d := range found {
-		a.Items = append(a.Items, g.item(d))
+		a.Items = append(a.Items, l.item(d))
 	}
 	return a, nil
+}
+
+// loose is one answer being found. The Graph is locked for reading meanwhile.
+type loose struct {
+	sighted
+	rules []*compiled
+	query *DanglingQuery
 }
 
 // dangling is a Dangling by its nodes. Of a selector both are the holder.
@@ -82,26 +93,27 @@ type dangling struct {
 	position  int        // of the selection
 }
 
-func (g *Graph) item(d dangling) Dangling {
-	out := Dangling{From: g.node(d.from), Edge: d.rule.Edge, Why: d.rule.why}
+func (l *loose) item(d dangling) Dangling {
+	out := Dangling{From: l.node(d.from), Edge: d.rule.Edge, Why: d.rule.why}
 	if d.selection != nil {
 		out.Selector, out.NamespaceSelector = d.selection.text()
 		return out
 	}
-	to := g.node(d.to)
+	to := l.node(d.to)
 	out.To = &to
 	return out
 }
 
-func (g *Graph) danglingReferences(q *DanglingQuery) (found []dangling) {
-	for i := range g.nodes {
+// references lists those to what is known not to be there.
+func (l *loose) references() (found []dangling) {
+	for i := range l.nodes {
 		id := nodeID(i)
-		if len(g.nodes[id].by) == 0 || g.object(id) != id || !g.missing(id) {
+		if len(l.nodes[id].by) == 0 || l.object(id) != id || !l.missing(id) {
 			continue
 		}
-		for _, e := range g.nodes[id].by {
-			rule := g.rules[e.rule]
-			if !rule.loose && !e.optional && q.matches(g.state, e.other, id) {
+		for _, e := range l.nodes[id].by {
+			rule := l.rules[e.rule]
+			if !rule.loose && !e.optional && l.sees(e.other) && l.query.matches(l.state, e.other, id) {
 				found = append(found, dangling{from: e.other, to: id, rule: rule})
 			}
 		}
@@ -109,13 +121,14 @@ func (g *Graph) danglingReferences(q *DanglingQuery) (found []dangling) {
 	return found
 }
 
-func (g *Graph) danglingSelectors(ctx context.Context, q *DanglingQuery) (found []dangling, err error) {
-	for id, all := range g.selections {
-		if !q.matches(g.state, id, id) {
+// selectors lists those of which it is known that they select nothing.
+func (l *loose) selectors(ctx context.Context) (found []dangling, err error) {
+	for id, all := range l.selections {
+		if !l.sees(id) || !l.query.matches(l.state, id, id) {
 			continue
 		}
 		for i := range all {
-			nothing, err := g.selectsNothing(ctx, id, &all[i])
+			nothing, err := l.selectsNothing(ctx, id, &all[i])
 			if err != nil {
 				return nil, err
 			}
@@ -129,18 +142,18 @@ func (g *Graph) danglingSelectors(ctx context.Context, q *DanglingQuery) (found 
 
 // selectsNothing reports whether there is nothing that a selection selects. One
 // that would take anything is no fault, nor one of which that cannot be known.
-func (g *Graph) selectsNothing(ctx context.Context, id nodeID, s *selection) (bool, error) {
+func (l *loose) selectsNothing(ctx context.Context, id nodeID, s *selection) (bool, error) {
 	if (s.pods == nil || s.pods.Empty()) && (s.namespaces == nil || s.namespaces.Empty()) {
 		return false, nil
 	}
-	k, found, ok, err := g.selected(ctx, id, s)
+	found, err := l.selected(ctx, id, s)
 	switch {
-	case !ok || err != nil || len(found) > 0:
+	case err != nil || !found.known || !found.all || len(found.objects) > 0:
 		return false, err
 	case s.namespaces == nil:
-		return g.all[k].covers(g.nodes[id].key.Namespace), nil
+		return l.all[found.kind].covers(l.nodes[id].key.Namespace), nil
 	default:
-		return g.all[k].covers(""), nil
+		return l.all[found.kind].covers(""), nil
 	}
 }
 

@@ -6,5 +6,6 @@
 // label index of the selected store answers them.
 //
 // It refuses to guess. What a reference names and the cluster does not have is
-// missing only where the copy is complete; where it is not, it is unknown.
+// missing only where the copy is complete; where it is not, it is unknown. And it
+// refuses to tell: what who asks may not see is unknown, too, be it there or not.
 package graph

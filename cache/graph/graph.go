@@ -103,11 +103,16 @@ func (g *Graph) Close() {
 	g.updater.Close()
 }
 
-// compareNodes orders nodes by resource, namespace and name.
-func (s *state) compareNodes(a, b nodeID) int {
+// compareNodes orders nodes by resource, namespace and name, by nothing that is not
+// shown of them.
+func (s *sighted) compareNodes(a, b nodeID) int {
 	x, y := &s.nodes[a], &s.nodes[b]
 	if x.kind != y.kind {
-		return cmp.Or(cmp.Compare(s.all[x.kind].name(), s.all[y.kind].name()), cmp.Compare(x.kind, y.kind))
+		k, l := s.all[x.kind], s.all[y.kind]
+		return cmp.Or(cmp.Compare(k.name(), l.name()), cmp.Compare(k.group.Kind, l.group.Kind))
 	}
-	return cmp.Or(x.key.Compare(y.key), cmp.Compare(x.uid, y.uid))
+	if c := x.key.Compare(y.key); c != 0 {
+		return c
+	}
+	return cmp.Compare(s.uid(a), s.uid(b))
 }

@@ -336,7 +336,7 @@ func TestPeers(t *testing.T) {
 	equal(t, "that namespace", around("namespaces", "ops"), []string{policy + "-allowsFrom-> namespaces ops"})
 
 	dangling := func() []string {
-		a, err := w.graph.Dangling(t.Context(), DanglingQuery{})
+		a, err := w.graph.Dangling(t.Context(), DanglingQuery{Sight: everything})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -391,7 +391,7 @@ func TestVolumesByUID(t *testing.T) {
 	bound := "persistentvolumeclaims a/c -binds-> persistentvolumes v2"
 	equal(t, "the claim", w.walk("persistentvolumeclaims", "a/c").text(), []string{bound, bound}) // each names the other
 	equal(t, "the volume left behind", w.walk("persistentvolumes", "v1").text(), []string{"persistentvolumeclaims a/c (missing) -binds-> persistentvolumes v1"})
-	a, err := w.graph.Dangling(t.Context(), DanglingQuery{Kinds: []schema.GroupResource{{Resource: "persistentvolumes"}}})
+	a, err := w.graph.Dangling(t.Context(), DanglingQuery{Sight: everything, Kinds: []schema.GroupResource{{Resource: "persistentvolumes"}}})
 	if err != nil || len(a.Items) != 1 || a.Items[0].From.Key.Name != "v1" {
 		t.Errorf("dangling = %+v, %v, want the volume left behind", a.Items, err)
 	}
@@ -422,7 +422,7 @@ func TestUnknown(t *testing.T) {
 	equal(t, "edges", w.walk("pods", "a/p").text(), []string{"pods a/p -mounts-> secrets a/s (unknown)", "pods a/p -mounts-> configmaps a/c (unknown)"})
 	equal(t, "edges", w.walk("pods", "b/p").text(), []string{"pods b/p -mounts-> configmaps b/c (missing)"})
 
-	a, err := w.graph.Dangling(t.Context(), DanglingQuery{})
+	a, err := w.graph.Dangling(t.Context(), DanglingQuery{Sight: everything})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,9 +443,9 @@ func TestSelectionsUnreadable(t *testing.T) {
 	w.Put("services", "a/s", `{"spec":{"selector":{"app":"x"}}}`)
 	w.walk("pods", "a/p")
 	for _, k := range w.graph.all {
-		k.view.Store = nil
+		k.view.Hold(nil)
 	}
-	asked := &walk{state: w.graph.state, rules: w.graph.rules, ctx: t.Context(), query: &Query{}, reaches: map[string][]reach{}, crowds: map[nodeID]bool{}}
+	asked := &walk{sighted: w.graph.seenBy(cache.WholeSight()), rules: w.graph.rules, ctx: t.Context(), query: &Query{}, reaches: map[string][]reach{}, crowds: map[nodeID]bool{}}
 	for id, n := range w.graph.nodes {
 		if !n.present {
 			continue
@@ -574,12 +574,12 @@ func TestDangling(t *testing.T) {
 		query DanglingQuery
 		want  []string
 	}{
-		"all": {DanglingQuery{}, []string{
+		"all": {DanglingQuery{Sight: everything}, []string{
 			"ingresses.networking.k8s.io shop/old -routes-> services shop/blog (missing)", "services shop/nothing selects nothing by app=wbe",
 			"services other/web selects nothing by app=web", "replicasets.apps other/r (missing) -owns-> pods other/p", "pods other/p -env-> secrets other/s (missing)"}},
-		"namespaces": {DanglingQuery{Namespaces: []string{"sh*"}}, []string{
+		"namespaces": {DanglingQuery{Sight: everything, Namespaces: []string{"sh*"}}, []string{
 			"ingresses.networking.k8s.io shop/old -routes-> services shop/blog (missing)", "services shop/nothing selects nothing by app=wbe"}},
-		"kinds": {DanglingQuery{Kinds: []schema.GroupResource{{Resource: "secrets"}}}, []string{"pods other/p -env-> secrets other/s (missing)"}},
+		"kinds": {DanglingQuery{Sight: everything, Kinds: []schema.GroupResource{{Resource: "secrets"}}}, []string{"pods other/p -env-> secrets other/s (missing)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := w.graph.Dangling(t.Context(), tt.query)
@@ -589,13 +589,13 @@ func TestDangling(t *testing.T) {
 			equal(t, "dangling", a.text(), tt.want)
 		})
 	}
-	a, err := w.graph.Dangling(t.Context(), DanglingQuery{Limit: 2})
+	a, err := w.graph.Dangling(t.Context(), DanglingQuery{Sight: everything, Limit: 2})
 	if err != nil || len(a.Items) != 2 || !a.Truncated {
 		t.Errorf("with limit 2: %+v, %v", a, err)
 	}
 	w.Put("services", "shop/blog", "")
 	w.Put("pods", "shop/late", `{"metadata":{"labels":{"app":"wbe"}}}`)
-	a, err = w.graph.Dangling(t.Context(), DanglingQuery{Namespaces: []string{"shop"}})
+	a, err = w.graph.Dangling(t.Context(), DanglingQuery{Sight: everything, Namespaces: []string{"shop"}})
 	if err != nil || len(a.Items) != 0 {
 		t.Errorf("after the repair: %v, %v", a.text(), err)
 	}
@@ -633,7 +633,7 @@ func TestConcurrent(t *testing.T) {
 				if _, err := w.graph.Walk(t.Context(), query("deployments.apps", "shop/web", func(q *Query) { q.Depth = 4 })); err != nil {
 					t.Error(err)
 				}
-				if _, err := w.graph.Dangling(t.Context(), DanglingQuery{}); err != nil {
+				if _, err := w.graph.Dangling(t.Context(), DanglingQuery{Sight: everything}); err != nil {
 					t.Error(err)
 				}
 			}

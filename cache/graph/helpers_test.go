@@ -16,6 +16,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// everything is the Sight of who may see everything.
+var everything = cache.WholeSight()
+
 // world is a cluster of empty, live resources, and its Graph.
 type world struct {
 	*followtest.Cluster
@@ -98,7 +101,7 @@ func query(name, id string, change ...func(*Query)) Query {
 	if !ok {
 		namespace, n = "", id
 	}
-	q := Query{Resource: schema.ParseGroupResource(name), Key: cache.Key{Namespace: namespace, Name: n}, Depth: 1, Limit: 100000}
+	q := Query{Resource: schema.ParseGroupResource(name), Key: cache.Key{Namespace: namespace, Name: n}, Depth: 1, Limit: 100000, Sight: everything}
 	for _, c := range change {
 		c(&q)
 	}

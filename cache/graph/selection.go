@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -16,46 +17,49 @@ var (
 // readable is the kind of a resource, if it can be read.
 func (s *state) readable(r schema.GroupResource) (kindID, bool) {
 	k, ok := s.byResource[r]
-	return k, ok && s.all[k].view.Store != nil
+	return k, ok && s.all[k].view.Readable()
 }
 
-// stored is the object of a node, if it can be read.
-func (s *state) stored(id nodeID) (*cache.Object, bool) {
-	store := s.kindOf(id).view.Store
-	if store == nil {
-		return nil, false
-	}
-	return store.Get(s.nodes[id].key)
+// selected is what a selection selects now.
+type selected struct {
+	kind    kindID
+	objects []*cache.Object // those that are seen
+	// known is false where it cannot be known: pods or namespaces cannot be read.
+	known bool
+	// all says that objects would be all there are: what is asked for, and where,
+	// is seen in full.
+	all bool
 }
 
-// selected returns what a selection of the object id selects now. It reports
-// false where that cannot be known: pods or namespaces cannot be read.
-func (s *state) selected(ctx context.Context, id nodeID, sel *selection) (kindID, []*cache.Object, bool, error) {
+// selected finds what a selection of the object id selects. A namespace that is not
+// seen has no labels to be selected by, whatever is seen in it.
+func (s *sighted) selected(ctx context.Context, id nodeID, sel *selection) (selected, error) {
 	if sel.namespaces == nil {
-		own := cache.Query{Terms: []cache.Term{{Index: cache.NamespaceIndex, Value: s.nodes[id].key.Namespace}}, Labels: sel.pods}
-		return s.query(ctx, podResource, own)
+		own := s.nodes[id].key.Namespace
+		return s.query(ctx, podResource, []string{own}, cache.Query{Terms: []cache.Term{{Index: cache.NamespaceIndex, Value: own}}, Labels: sel.pods})
 	}
-	k, found, ok, err := s.query(ctx, namespaceResource, cache.Query{Labels: sel.namespaces})
-	if !ok || err != nil || sel.pods == nil || len(found) == 0 {
-		return k, found, ok, err
+	spaces, err := s.query(ctx, namespaceResource, []string{""}, cache.Query{Labels: sel.namespaces})
+	if !spaces.known || err != nil || sel.pods == nil || len(spaces.objects) == 0 {
+		return spaces, err
 	}
 	across := cache.Query{Labels: sel.pods}
-	for _, namespace := range found {
+	for _, namespace := range spaces.objects {
 		across.Namespaces = append(across.Namespaces, namespace.Name())
 	}
-	return s.query(ctx, podResource, across)
+	pods, err := s.query(ctx, podResource, across.Namespaces, across)
+	pods.all = pods.all && spaces.all
+	return pods, err
 }
 
-func (s *state) query(ctx context.Context, r schema.GroupResource, q cache.Query) (kindID, []*cache.Object, bool, error) {
-	k, ok := s.readable(r)
-	if !ok {
-		return k, nil, false, nil
+// query selects objects of a resource in namespaces.
+func (s *sighted) query(ctx context.Context, r schema.GroupResource, namespaces []string, q cache.Query) (found selected, err error) {
+	found.kind, found.known = s.readable(r)
+	if !found.known {
+		return found, nil
 	}
-	found, err := s.all[k].view.Store.Select(ctx, q)
-	if err != nil {
-		return k, nil, true, err
-	}
-	return k, found.Objects, true, nil
+	found.objects, err = s.selectOf(ctx, found.kind, q)
+	found.all = !slices.ContainsFunc(namespaces, func(ns string) bool { return !s.scopes[found.kind].Namespace(ns) })
+	return found, err
 }
 
 // selections visits what a node selects, and of a pod or namespace what selects
@@ -63,11 +67,11 @@ func (s *state) query(ctx context.Context, r schema.GroupResource, q cache.Query
 func (w *walk) selections(id nodeID, add func(hop)) error {
 	all := w.state.selections[id]
 	for i := range all {
-		k, found, _, err := w.selected(w.ctx, id, &all[i])
+		found, err := w.selected(w.ctx, id, &all[i])
 		if err != nil {
 			return err
 		}
-		w.each(k, found, func(other nodeID) { add(hop{other, all[i].rule, true}) })
+		w.each(found.kind, found.objects, func(other nodeID) { add(hop{other, all[i].rule, true}) })
 	}
 	if n := &w.nodes[id]; n.present {
 		switch w.kindOf(id).view.Spec.GVR.GroupResource() {
@@ -90,6 +94,9 @@ func (w *walk) selecting(id nodeID, add func(hop)) {
 		return
 	}
 	for _, holder := range w.state.selecting[n.key.Namespace] {
+		if !w.sees(holder) {
+			continue
+		}
 		for _, s := range w.state.selections[holder] {
 			if s.namespaces == nil && s.pods.Matches(pod.Labels()) {
 				add(hop{holder, s.rule, false})
@@ -137,6 +144,9 @@ func (w *walk) reaching(namespace string) []reach {
 	var all []reach
 	if object, ok := w.namespace(namespace); ok {
 		for holder := range w.across {
+			if !w.sees(holder) {
+				continue
+			}
 			selections := w.state.selections[holder]
 			for i, s := range selections {
 				if s.namespaces != nil && s.namespaces.Matches(object.Labels()) {
@@ -149,11 +159,11 @@ func (w *walk) reaching(namespace string) []reach {
 	return all
 }
 
-// namespace is the Namespace of a name, if it can be read.
-func (s *state) namespace(name string) (*cache.Object, bool) {
-	k, ok := s.readable(namespaceResource)
+// namespace is the Namespace of a name, if it is seen and can be read.
+func (s *sighted) namespace(name string) (*cache.Object, bool) {
+	k, ok := s.byResource[namespaceResource]
 	if !ok {
 		return nil, false
 	}
-	return s.all[k].view.Store.Get(cache.Key{Name: name})
+	return s.get(k, cache.Key{Name: name})
 }

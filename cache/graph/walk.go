@@ -38,11 +38,14 @@ type Query struct {
 	Through []schema.GroupResource
 	// Limit bounds the nodes of the answer; DefaultLimit if it is not positive.
 	Limit int
+	// Sight is what is walked through. The answer is the same as if all else were
+	// not there: what of it is named by what is seen is in the answer as a name.
+	Sight cache.Sight
 }
 
 // walk is one answer being found. The Graph is locked for reading meanwhile.
 type walk struct {
-	*state
+	sighted
 	rules     []*compiled
 	ctx       context.Context
 	query     *Query
@@ -76,7 +79,7 @@ func (w *walk) run() error {
 	for i := 0; i < len(w.order); i++ {
 		id := w.order[i]
 		depth := w.depths[id]
-		if depth == w.query.Depth || w.stops(id) {
+		if depth == w.query.Depth || w.stops(id) || !w.sees(id) {
 			continue
 		}
 		if err := w.ctx.Err(); err != nil {
@@ -123,11 +126,13 @@ func (w *walk) crowded(id nodeID) bool {
 	}
 	n := 0
 	for _, e := range by {
-		if !w.rules[e.rule].flip { // what it owns is its own
-			n++
+		if !w.rules[e.rule].flip && w.sees(e.other) { // what it owns is its own
+			if n++; n > crowd {
+				return true
+			}
 		}
 	}
-	return n > crowd
+	return false
 }
 
 // take enters an edge and the node at its other end.
@@ -201,8 +206,10 @@ func (w *walk) references(id nodeID, add func(hop)) {
 
 func (w *walk) named(by []edge, add func(hop)) {
 	for _, e := range by {
-		rule := w.rules[e.rule]
-		add(hop{e.other, rule, rule.flip})
+		if w.sees(e.other) {
+			rule := w.rules[e.rule]
+			add(hop{e.other, rule, rule.flip})
+		}
 	}
 }
 
@@ -216,7 +223,7 @@ func (w *walk) definitions(id nodeID, add func(hop)) {
 	}
 	if n.kind != crd {
 		name := w.all[n.kind].view.Spec.GVR.GroupResource().String()
-		if definition, ok := w.all[crd].byKey[cache.Key{Name: name}]; ok && w.nodes[definition].present {
+		if definition, ok := w.all[crd].byKey[cache.Key{Name: name}]; ok && w.nodes[definition].present && w.sees(definition) {
 			add(hop{definition, definesRule, false})
 		}
 		return
@@ -226,7 +233,7 @@ func (w *walk) definitions(id nodeID, add func(hop)) {
 		return
 	}
 	for _, object := range w.all[k].byKey {
-		if w.nodes[object].present {
+		if w.nodes[object].present && w.sees(object) {
 			add(hop{object, definesRule, true})
 		}
 	}
@@ -244,21 +251,21 @@ func (w *walk) contents(id nodeID, add func(hop)) error {
 	}
 	if n.kind != namespaces {
 		if n.key.Namespace != "" {
-			if ns, ok := w.all[namespaces].byKey[cache.Key{Name: n.key.Namespace}]; ok {
+			if ns, ok := w.all[namespaces].byKey[cache.Key{Name: n.key.Namespace}]; ok && w.knows(ns) {
 				add(hop{ns, namespaceRule, false})
 			}
 		}
 		return nil
 	}
 	for i, k := range w.all {
-		if k.view.Store == nil || !k.view.Spec.Namespaced {
+		if !k.view.Readable() || !k.view.Spec.Namespaced || !w.scopes[i].Touches(n.key.Name) {
 			continue
 		}
-		found, err := k.view.Store.Select(w.ctx, cache.Query{Terms: []cache.Term{{Index: cache.NamespaceIndex, Value: n.key.Name}}})
+		found, err := w.selectOf(w.ctx, kindID(i), cache.Query{Terms: []cache.Term{{Index: cache.NamespaceIndex, Value: n.key.Name}}})
 		if err != nil {
 			return err
 		}
-		w.each(kindID(i), found.Objects, func(o nodeID) { add(hop{o, namespaceRule, true}) })
+		w.each(kindID(i), found, func(o nodeID) { add(hop{o, namespaceRule, true}) })
 	}
 	return nil
 }

@@ -17,6 +17,8 @@ type Query struct {
 	Limit int
 	// Highlights: say where in each object the words are.
 	Highlights bool
+	// Sight is what is searched. The answer is the same as if there were nothing else.
+	Sight cache.Sight
 }
 
 // DefaultLimit is how many objects an answer has at most unless it is said.
@@ -51,7 +53,8 @@ type Answer struct {
 	Total int
 	// Kinds and Namespaces count all objects found, the most first.
 	Kinds, Namespaces []Facet
-	// Unanswered are resources that cannot be read; nothing of them is found.
+	// Unanswered are resources that cannot be read and of which something may be
+	// seen; nothing of them is found.
 	Unanswered []cache.View
 	// Faults are of the Filter of Within, among objects of the kinds found.
 	Faults cache.Faults

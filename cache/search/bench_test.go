@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/follow/followtest"
 )
@@ -58,6 +60,37 @@ func BenchmarkFirst(b *testing.B) {
 	}
 }
 
+// BenchmarkSeen asks what many objects answer in 5,000 namespaces, as who may see
+// everything, and as who may see 1,000 of them.
+func BenchmarkSeen(b *testing.B) {
+	w := newWorld(b, Options{})
+	var pods []*cache.Object
+	var fifth []string
+	for ns := range 5_000 {
+		name := fmt.Sprintf("team-%04d", ns)
+		if ns%5 == 0 {
+			fifth = append(fifth, name)
+		}
+		for i := range benchPods / 5_000 {
+			pods = append(pods, w.Decode("pods", fmt.Sprintf("%s/checkout-%d", name, i), fmt.Sprintf(`{"metadata":{"labels":{"app":"checkout","team":%q}}}`, name)))
+		}
+	}
+	w.Resource("pods").Store().Replace("", pods, "1000000")
+	w.find("checkout")
+	for name, scope := range map[string]cache.Scope{"all": cache.WholeScope(), "a fifth": cache.NewScope(fifth, nil)} {
+		sight := cache.NewSight(map[schema.GroupResource]cache.Scope{{Resource: "pods"}: scope})
+		for _, question := range []string{"checkout", "team-0005"} {
+			b.Run(question+" in "+name, func(b *testing.B) {
+				for b.Loop() {
+					if _, a := w.findAs(sight, question, func(q *Query) { q.Limit, q.Highlights = 20, false }); a.Total == 0 {
+						b.Fatal("found nothing")
+					}
+				}
+			})
+		}
+	}
+}
+
 // BenchmarkTyping asks after every letter of some questions, each time after a
 // pod has changed.
 func BenchmarkTyping(b *testing.B) {
@@ -84,7 +117,7 @@ func BenchmarkTyping(b *testing.B) {
 		}
 		b.StartTimer()
 		start := time.Now()
-		_, err = w.search.Find(b.Context(), Query{Terms: terms, Highlights: true})
+		_, err = w.search.Find(b.Context(), Query{Terms: terms, Highlights: true, Sight: cache.WholeSight()})
 		took := time.Since(start)
 		if _, invalid := err.(*cache.InvalidError); err != nil && !invalid { // a kind is not typed in full
 			b.Fatal(err)

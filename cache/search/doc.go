@@ -7,4 +7,6 @@
 //
 // It refuses to rank by anything a reader of the answer could not see: an
 // object is higher because its name matches better, not because of statistics.
+// Those would tell of objects that a reader may not see; of these nothing is found,
+// counted or shown.
 package search

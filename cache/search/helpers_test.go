@@ -45,11 +45,20 @@ func (w *world) newSearch(opts Options) *Search {
 // find asks and returns the hits as "resource id", the best first.
 func (w *world) find(question string) ([]string, *Answer) {
 	w.TB.Helper()
+	return w.findAs(cache.WholeSight(), question)
+}
+
+func (w *world) findAs(sight cache.Sight, question string, change ...func(*Query)) ([]string, *Answer) {
+	w.TB.Helper()
 	terms, err := Parse(question)
 	if err != nil {
 		w.TB.Fatalf("Parse(%q): %v", question, err)
 	}
-	a, err := w.search.Find(w.TB.Context(), Query{Terms: terms, Limit: 1000, Highlights: true})
+	q := Query{Terms: terms, Limit: 1000, Highlights: true, Sight: sight}
+	for _, c := range change {
+		c(&q)
+	}
+	a, err := w.search.Find(w.TB.Context(), q)
 	if err != nil {
 		w.TB.Fatalf("Find(%q): %v", question, err)
 	}

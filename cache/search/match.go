@@ -15,6 +15,7 @@ type match struct {
 	points  []uint16 // by docID; 0: no match
 	scratch []uint16 // of the word at hand
 	words   int
+	scopes  []cache.Scope // what is seen, by kind
 }
 
 func newMatch(s *state) *match {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/informerd/informerd/cache"
 )
 
 // thing is an object of the model.
@@ -198,6 +200,10 @@ func (w *world) step(r random, m model) {
 	}
 	o := r.thing()
 	m[resource][id] = o
+	w.put(resource, id, o)
+}
+
+func (w *world) put(resource, id string, o thing) {
 	images := ""
 	for n, i := range o.images {
 		if n > 0 {
@@ -218,8 +224,14 @@ func toJSON(m map[string]string) string {
 
 func (w *world) compare(question string, m model) {
 	w.TB.Helper()
+	w.compareAs(cache.WholeSight(), question, m)
+}
+
+// compareAs compares what a sight finds with a model of what it sees.
+func (w *world) compareAs(sight cache.Sight, question string, m model) {
+	w.TB.Helper()
 	want := m.find(question)
-	hits, a := w.find(question)
+	hits, a := w.findAs(sight, question)
 	got := map[string]int{}
 	for i, h := range a.Hits {
 		got[hits[i]] = h.Points

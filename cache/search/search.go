@@ -123,20 +123,21 @@ func (s *Search) Find(ctx context.Context, q Query) (*Answer, error) {
 			return nil, err
 		}
 	}
+	m.see(q.Sight)
 	faults, err := m.within(ctx, q.Within)
 	if err != nil {
 		return nil, err
 	}
 	a := m.answer(&q)
-	a.Unanswered, a.Faults = s.unanswered(), faults
+	a.Unanswered, a.Faults = m.unanswered(), faults
 	return a, nil
 }
 
-func (s *state) unanswered() []cache.View {
+func (m *match) unanswered() []cache.View {
 	out := []cache.View{}
-	for _, k := range s.kinds {
-		if k.known && k.view.Store == nil {
-			out = append(out, k.view)
+	for i, k := range m.kinds {
+		if k.known && !k.view.Readable() && !m.scopes[i].Empty() {
+			out = append(out, *k.view.SeenBy(m.scopes[i]))
 		}
 	}
 	return out

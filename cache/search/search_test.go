@@ -73,7 +73,7 @@ func TestAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := w.search.Find(t.Context(), Query{Terms: terms, Limit: 2})
+	a, err := w.search.Find(t.Context(), Query{Terms: terms, Limit: 2, Sight: cache.WholeSight()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestUnknownKind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = w.search.Find(t.Context(), Query{Terms: terms})
+		_, err = w.search.Find(t.Context(), Query{Terms: terms, Sight: cache.WholeSight()})
 		if invalid, ok := errors.AsType[*cache.InvalidError](err); !ok || invalid.Parameter != "q" || !strings.Contains(err.Error(), message) {
 			t.Errorf("%s: %v, want an InvalidError of q with %q", question, err, message)
 		}
@@ -148,7 +148,7 @@ func TestCancelled(t *testing.T) {
 	w := shop(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := w.search.Find(ctx, Query{Terms: []Term{{Any, "web"}}}); !errors.Is(err, context.Canceled) {
+	if _, err := w.search.Find(ctx, Query{Terms: []Term{{Any, "web"}}, Sight: cache.WholeSight()}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Find() = %v, want context.Canceled", err)
 	}
 }
@@ -159,12 +159,13 @@ func TestWithinUnreadable(t *testing.T) {
 	w := shop(t)
 	w.find("settings")
 	for _, k := range w.search.kinds {
-		k.view.Store = nil
+		k.view.Hold(nil)
 	}
 	m := newMatch(w.search.state)
 	if err := m.require(Term{Any, "settings"}); err != nil {
 		t.Fatal(err)
 	}
+	m.see(cache.WholeSight())
 	if _, err := m.within(t.Context(), &cache.Query{}); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +251,7 @@ func FuzzParse(f *testing.F) {
 		if got, err := Parse(again.String()); again.Len() <= maxQuestion && (err != nil || !slices.Equal(got, terms)) {
 			t.Fatalf("Parse(%q) = %v, written out %q: %v, %v", question, terms, again.String(), got, err)
 		}
-		_, err = w.search.Find(context.Background(), Query{Terms: terms, Highlights: true})
+		_, err = w.search.Find(context.Background(), Query{Terms: terms, Highlights: true, Sight: cache.WholeSight()})
 		if _, ok := errors.AsType[*cache.InvalidError](err); err != nil && !ok {
 			t.Fatalf("Find(%q): %v", question, err)
 		}

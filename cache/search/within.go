@@ -13,28 +13,36 @@ func (m *match) within(ctx context.Context, q *cache.Query) (faults cache.Faults
 		return faults, nil
 	}
 	selected := make([]map[cache.Key]struct{}, len(m.kinds))
-	for id, points := range m.points {
-		if points == 0 {
+	for k, found := range m.kindsFound() {
+		if !found || !m.kinds[k].view.Readable() {
 			continue
 		}
-		d := &m.docs[id]
-		if store := m.kinds[d.kind].view.Store; store != nil && selected[d.kind] == nil {
-			found, err := store.Select(ctx, *q)
-			if err != nil {
-				return faults, err
-			}
-			keys := make(map[cache.Key]struct{}, len(found.Objects))
-			for _, o := range found.Objects {
-				keys[o.Key()] = struct{}{}
-			}
-			selected[d.kind] = keys
-			faults = add(faults, found.Faults)
+		var more cache.Faults
+		if selected[k], more, err = m.selected(ctx, kindID(k), *q); err != nil {
+			return faults, err
 		}
-		if _, ok := selected[d.kind][d.key]; !ok {
-			m.points[id] = 0
+		faults = add(faults, more)
+	}
+	for id, points := range m.points {
+		if points > 0 {
+			d := &m.docs[id]
+			if _, ok := selected[d.kind][d.key]; !ok {
+				m.points[id] = 0
+			}
 		}
 	}
 	return faults, nil
+}
+
+// kindsFound are those that something was found of.
+func (m *match) kindsFound() []bool {
+	found := make([]bool, len(m.kinds))
+	for id, points := range m.points {
+		if points > 0 {
+			found[m.docs[id].kind] = true
+		}
+	}
+	return found
 }
 
 // add counts faults together; the first stays the first.
