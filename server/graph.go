@@ -11,6 +11,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/graph"
+	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/reply"
 )
 
@@ -112,7 +113,14 @@ func (s *Server) getGraph(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q.Sight = cache.WholeSight()
+	if q.Sight, err = s.sight(r.Context(), spec.Cluster, cache.List); err != nil {
+		return err
+	}
+	if gr := spec.GVR.GroupResource(); !q.Sight.Of(gr).Touches(key.Namespace) {
+		return access.Forbidden(access.From(r.Context()), access.Attributes{
+			Cluster: spec.Cluster, Verb: string(cache.List), Group: gr.Group, Version: spec.GVR.Version, Resource: gr.Resource, Namespace: key.Namespace,
+		}, "")
+	}
 	found, err := g.Walk(r.Context(), q)
 	if found != nil {
 		if !found.View.Readable() {
@@ -210,7 +218,9 @@ func (s *Server) listDangling(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q.Sight = cache.WholeSight()
+	if q.Sight, err = s.sight(r.Context(), cluster, cache.List); err != nil {
+		return err
+	}
 	found, err := g.Dangling(r.Context(), q)
 	if err != nil {
 		return err

@@ -77,7 +77,9 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q.Sight = cache.WholeSight()
+	if q.Sight, err = s.sight(r.Context(), cluster, cache.List); err != nil {
+		return err
+	}
 	found, err := engine.Find(r.Context(), q)
 	if err != nil {
 		return err

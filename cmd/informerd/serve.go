@@ -210,6 +210,9 @@ func forgetUnwatched(cfg *config.Config, saved []cache.Saved, db *persist.DB, lo
 		}
 		log.Info("snapshot deleted, the configuration leaves it out", "gvr", s.Spec.Resource.String())
 	}
+	if db == nil {
+		return // nothing is kept
+	}
 	if err := db.Sweep(); err != nil { // the first save tries again
 		log.Warn("the snapshot file still holds what the configuration leaves out", "err", err)
 	}
