@@ -22,6 +22,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/internal/inside"
+	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/kubeapi"
 )
 
@@ -162,7 +163,7 @@ func (tt *tiers) serve(w http.ResponseWriter, r *http.Request) {
 	if api == nil {
 		panic(http.ErrAbortHandler)
 	}
-	err := api.Serve(w, r)
+	err := api.Serve(w, r.WithContext(access.With(r.Context(), access.Everyone())))
 	status := apierrors.NewServiceUnavailable("the first is stopping")
 	switch {
 	case err == nil:
