@@ -1,0 +1,26 @@
+package access
+
+import "time"
+
+// Verdict is what was found about one question, and for how long that may be taken
+// for true. The zero Verdict says no.
+type Verdict struct {
+	Allowed bool
+	// Reason is for who asks; often empty.
+	Reason string
+	// Until is when it must be asked again.
+	Until time.Time
+}
+
+// Named are the places that a request names plainly. They are asked about directly:
+// somebody may see them whom nothing that informerd holds says so of.
+type Named struct {
+	Places []Place
+	// Only: the answer is about these places and nothing else, so that nobody need be
+	// asked about others.
+	Only bool
+}
+
+// Place is a namespace, or one object if it has a name. The namespace of objects at
+// cluster scope is "".
+type Place struct{ Namespace, Name string }
