@@ -19,6 +19,9 @@ type Named struct {
 	// Only: the answer is about these places and nothing else, so that nobody need be
 	// asked about others.
 	Only bool
+	// LabelSelector and FieldSelector narrow all of the answer. Some authorizers let
+	// somebody see so much and no more.
+	LabelSelector, FieldSelector string
 }
 
 // Place is a namespace, or one object if it has a name. The namespace of objects at

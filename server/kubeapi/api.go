@@ -118,6 +118,9 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Add("Vary", "Accept")
+	if v := reviewOf(r, req); v != nil {
+		return a.serveReview(w, r, req, v)
+	}
 	if !isRead(r.Method) {
 		return a.passWrite(w, r, req)
 	}

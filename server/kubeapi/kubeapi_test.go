@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/access"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -90,6 +91,7 @@ type world struct {
 	clusters  []cache.ClusterStatus
 	upstream  *fakeUpstream
 	modes     Modes
+	asker     access.Asker
 	server    *httptest.Server
 }
 
@@ -136,6 +138,7 @@ func newWorld(t testing.TB) *world {
 		leases:   newResource(t, "coordination.k8s.io", "v1", "leases", "Lease", true),
 		clusters: []cache.ClusterStatus{{Name: "default", Discovered: true, Reachable: true, Version: "v1.36.3"}},
 		upstream: &fakeUpstream{},
+		asker:    access.Everyone(),
 	}
 	w.pods.spec.ShortNames, w.pods.spec.Categories = []string{"po"}, []string{"all"}
 	w.queues.spec.CRDUID = "crd"
@@ -163,7 +166,7 @@ func newWorld(t testing.TB) *world {
 
 // serve renders errors as the server does.
 func (w *world) serve(out http.ResponseWriter, r *http.Request) {
-	err := w.Serve(out, r)
+	err := w.Serve(out, r.WithContext(access.With(r.Context(), w.asker)))
 	var status *apierrors.StatusError
 	var cut *CutError
 	switch {

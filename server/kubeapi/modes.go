@@ -10,7 +10,20 @@ type Modes struct {
 	// Passthrough is what goes on to the API server with the caller's own
 	// credentials.
 	Passthrough Passthrough
+	// Lists is what lists and watches show to who may not see all of what they ask for;
+	// a request may ask for Visible by itself.
+	Lists Lists
 }
+
+// Lists is the meaning of a list or watch of more than may be seen.
+type Lists string
+
+const (
+	// Strict: it is refused, as by the API server. The default.
+	Strict Lists = "strict"
+	// Visible: it is of what may be seen.
+	Visible Lists = "visible"
+)
 
 // Reads is the meaning of an unset resourceVersion.
 type Reads string

@@ -56,14 +56,14 @@ type tokens struct {
 
 // AuthenticateToken asks.
 func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	defer cancel()
 	select {
 	case t.places <- struct{}{}:
 		defer func() { <-t.places }()
-	default:
+	case <-ctx.Done():
 		return nil, false, &Unavailable{fmt.Errorf("%d tokens are being reviewed already", maxReviews)}
 	}
-	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
-	defer cancel()
 	answer, err := t.reviewer.ReviewToken(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: t.audiences},
 	})

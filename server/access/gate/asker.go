@@ -25,6 +25,7 @@ type asker struct {
 	wanted *authn.Wanted // whom it is to be made as; nil: nobody else
 	bad    error         // what is wrong with wanted
 	named  access.Named
+	about  []string // clusters
 
 	mu    sync.Mutex // guards all below
 	name  string
@@ -37,15 +38,16 @@ func newAsker(g *Gate, r *http.Request) *asker {
 	a := &asker{
 		gate:  g,
 		shown: &http.Request{Method: r.Method, URL: r.URL, Header: r.Header.Clone(), TLS: r.TLS},
-		named: namedBy(r), known: map[string]*acquaintance{},
+		named: namedBy(r), about: g.about(r), known: map[string]*acquaintance{},
 	}
 	a.wanted, a.bad = authn.WantedBy(r.Header)
 	return a
 }
 
-// enter finds out who asks in each of clusters. It is enough to be known in one of
-// them; its error is why nobody is.
-func (a *asker) enter(ctx context.Context, clusters []string) error {
+// enter finds out who asks in each cluster that the request is about. It is enough to
+// be known in one of them; its error is why nobody is.
+func (a *asker) enter(ctx context.Context) error {
+	clusters := a.about
 	errs := make([]error, len(clusters))
 	users := make([]user.Info, len(clusters))
 	g := errgroup.Group{}
@@ -137,16 +139,15 @@ func (a *asker) Allowed(ctx context.Context, attributes access.Attributes) (bool
 	return verdict.Allowed, verdict.Reason, err
 }
 
-// Path is whether every cluster lets who asks read a path: what is served there is of
-// all of them.
+// Path is whether every cluster that the request is about lets who asks read a path:
+// what is served there, such as /metrics, is of all of them.
 func (a *asker) Path(ctx context.Context, verb, path string) (bool, error) {
-	clusters := a.gate.Clusters()
-	for _, cluster := range clusters {
+	for _, cluster := range a.about {
 		if allowed, _, err := a.PathIn(ctx, cluster, verb, path); err != nil || !allowed {
 			return false, err
 		}
 	}
-	return len(clusters) > 0, nil
+	return len(a.about) > 0, nil
 }
 
 // PathIn is the verdict of one cluster on a path.

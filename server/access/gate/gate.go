@@ -81,7 +81,7 @@ func (g *Gate) Asker(r *http.Request) (access.Asker, error) {
 			c.FrontProxy.Headers().Strip(r.Header)
 		}
 	}
-	err := a.enter(r.Context(), g.about(r))
+	err := a.enter(r.Context())
 	switch {
 	case err == nil:
 		return a, nil

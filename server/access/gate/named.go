@@ -85,14 +85,16 @@ func namedByPath(r *http.Request, parts []string) access.Named {
 	if len(rest) > 2 && rest[0] == "namespaces" && rest[2] != "status" && rest[2] != "finalize" {
 		place.Namespace, rest = rest[1], rest[2:]
 	}
+	query := r.URL.Query()
+	n := access.Named{LabelSelector: query.Get("labelSelector"), FieldSelector: query.Get("fieldSelector")}
 	only := place.Namespace != "" || len(rest) > 1
 	if len(rest) > 1 {
 		place.Name = rest[1]
-	} else if selector, err := fields.ParseSelector(r.URL.Query().Get("fieldSelector")); err == nil {
+	} else if selector, err := fields.ParseSelector(n.FieldSelector); err == nil {
 		place.Name, _ = selector.RequiresExactMatch("metadata.name")
 	}
-	if place == (access.Place{}) {
-		return access.Named{}
+	if place != (access.Place{}) {
+		n.Places, n.Only = []access.Place{place}, only
 	}
-	return access.Named{Places: []access.Place{place}, Only: only}
+	return n
 }

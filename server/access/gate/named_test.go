@@ -23,6 +23,10 @@ func TestNamedBy(t *testing.T) {
 		}
 		return n
 	}
+	selected := func(n access.Named, labels, fields string) access.Named {
+		n.LabelSelector, n.FieldSelector = labels, fields
+		return n
+	}
 	for url, want := range map[string]access.Named{
 		"/":                        {},
 		"/v1/query?resources=pods": {},
@@ -37,10 +41,12 @@ func TestNamedBy(t *testing.T) {
 		"/api":                                                       {},
 		"/apis/apps/v1":                                              {},
 		"/api/v1/pods":                                               {},
-		"/api/v1/pods?fieldSelector=metadata.name%3Dx":               places(false, "", "x"),
+		"/api/v1/pods?fieldSelector=metadata.name%3Dx":               selected(places(false, "", "x"), "", "metadata.name=x"),
 		"/api/v1/namespaces/a/pods":                                  places(true, "a", ""),
 		"/api/v1/namespaces/a/pods/x":                                places(true, "a", "x"),
-		"/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Dx":  places(true, "a", "x"),
+		"/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Dx":  selected(places(true, "a", "x"), "", "metadata.name=x"),
+		"/api/v1/pods?labelSelector=app%3Dshop":                      selected(places(false), "app=shop", ""),
+		"/v1/query?labelSelector=app%3Dshop&namespace=a":             places(true, "a", ""),
 		"/api/v1/watch/namespaces/a/pods/x":                          places(true, "a", "x"),
 		"/api/v1/namespaces/a":                                       places(true, "", "a"),
 		"/api/v1/nodes/x":                                            places(true, "", "x"),

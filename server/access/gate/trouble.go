@@ -21,9 +21,9 @@ type Trouble struct {
 func (t *Trouble) Told(kind string) func(error) {
 	return func(err error) {
 		if began, over := t.note(kind, err); began {
-			t.Log.Warn("cannot ask the API server, so nobody is let in who is not remembered", "what", kind, "err", err)
+			t.Log.Warn("who asks or what they may cannot be told, so nothing is answered that is not known", "what", kind, "err", err)
 		} else if over {
-			t.Log.Info("the API server answers again", "what", kind)
+			t.Log.Info("who asks and what they may can be told again", "what", kind)
 		}
 	}
 }

@@ -124,6 +124,7 @@ func (a *Authorizer) Scope(ctx context.Context, u user.Info, verb cache.Verb, r 
 	}
 	probes := &probes{Authorizer: a, user: u, digest: key.user, attributes: access.Attributes{
 		Cluster: a.cluster, Verb: string(verb), Group: r.Group, Version: "*", Resource: r.Resource,
+		LabelSelector: named.LabelSelector, FieldSelector: named.FieldSelector,
 	}}
 	scope, err := probes.scope(ctx, verb, r, named)
 	if err != nil {
@@ -151,10 +152,10 @@ func (a *Authorizer) hold(key scopeKey, s scoped) {
 }
 
 func textOf(named access.Named) string {
-	if len(named.Places) == 0 {
-		return ""
-	}
 	var b strings.Builder
+	if named.LabelSelector != "" || named.FieldSelector != "" {
+		b.WriteString(named.LabelSelector + "\x00" + named.FieldSelector + "\x00")
+	}
 	if named.Only {
 		b.WriteString("only\x00")
 	}
