@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -12,6 +13,9 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
 // API is an API server that reviews tokens and access. The zero API knows nobody and
@@ -153,34 +157,46 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ServeHTTP answers the reviews that informerd sends, and 404 to all else.
+// decoder reads reviews in every form that clients send them.
+var decoder = func() runtime.Decoder {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(authenticationv1.AddToScheme(scheme))
+	utilruntime.Must(authorizationv1.AddToScheme(scheme))
+	return serializer.NewCodecFactory(scheme).UniversalDeserializer()
+}()
+
+// ServeHTTP answers the reviews that informerd sends.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var answer any
-	var err error
-	switch r.URL.Path {
-	case "/apis/authentication.k8s.io/v1/tokenreviews":
-		var review authenticationv1.TokenReview
-		if err = json.NewDecoder(r.Body).Decode(&review); err == nil {
-			answer, err = a.ReviewToken(r.Context(), &review)
-		}
-	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
-		var review authorizationv1.SubjectAccessReview
-		if err = json.NewDecoder(r.Body).Decode(&review); err == nil {
-			answer, err = a.ReviewAccess(r.Context(), &review)
-		}
-	default:
-		w.WriteHeader(http.StatusNotFound)
+	answer, err := a.review(r)
+	w.Header().Set("Content-Type", "application/json")
+	if err == nil {
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(answer)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusInternalServerError)
+	_ = json.NewEncoder(w).Encode(metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
+	})
+}
+
+func (a *API) review(r *http.Request) (any, error) {
+	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		w.WriteHeader(http.StatusInternalServerError)
-		answer = metav1.Status{
-			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-			Status:   metav1.StatusFailure, Code: http.StatusInternalServerError, Message: fmt.Sprint(err),
-		}
-	} else {
-		w.WriteHeader(http.StatusCreated)
+		return nil, err
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	object, kind, err := decoder.Decode(body, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	switch review := object.(type) {
+	case *authenticationv1.TokenReview:
+		review.SetGroupVersionKind(*kind)
+		return a.ReviewToken(r.Context(), review)
+	case *authorizationv1.SubjectAccessReview:
+		review.SetGroupVersionKind(*kind)
+		return a.ReviewAccess(r.Context(), review)
+	}
+	return nil, fmt.Errorf("no review of a %s", kind)
 }

@@ -30,14 +30,13 @@ type TokenReviewer interface {
 }
 
 // Unavailable is that it cannot be told now who asks. Nobody is let in for it, and
-// nobody is refused for good.
+// nobody is refused for good. It does not wrap its cause, which may be the API server's
+// refusal of informerd: that is no answer to who asks.
 type Unavailable struct{ Cause error }
 
 func (e *Unavailable) Error() string {
 	return "who asks cannot be told now: " + e.Cause.Error()
 }
-
-func (e *Unavailable) Unwrap() error { return e.Cause }
 
 // newTokens authenticates tokens by review. What the API server says is kept for ttl,
 // whether it knows the token or not; who asks about the same token at once shares an

@@ -107,6 +107,9 @@ func (k *acquaintance) identify(ctx context.Context) (user.Info, authn.Means, er
 	}
 	judge := func(ctx context.Context, a access.Attributes) (bool, string, error) {
 		v, err := c.Authorizer.Allowed(ctx, id.Info, a)
+		if err != nil {
+			err = &authn.Unavailable{Cause: err}
+		}
 		return v.Allowed, v.Reason, err
 	}
 	u, err := k.asker.wanted.Impersonate(ctx, k.cluster, id.GetName(), judge)
@@ -126,7 +129,7 @@ func (k *acquaintance) ask(ctx context.Context, q question, answer func(context.
 	case isNobody(err):
 		return nil
 	case err != nil:
-		return k.hidden(err)
+		return k.hidden(ctx, err)
 	case c == nil:
 		return nil
 	}
@@ -134,7 +137,7 @@ func (k *acquaintance) ask(ctx context.Context, q question, answer func(context.
 	mark := markOf(c, u, digest)
 	t, err := answer(ctx, c, u)
 	if err != nil {
-		return k.hidden(err)
+		return k.untold(ctx, err)
 	}
 	if err := k.lock(ctx); err != nil {
 		return err
@@ -159,14 +162,19 @@ func (k *acquaintance) remember(q question, t told) {
 	}
 }
 
-// hidden is an error as a client may read it: why the API server cannot be asked is for
-// the log.
-func (k *acquaintance) hidden(err error) error {
+// hidden is why it is not known who asks, as they may read it.
+func (k *acquaintance) hidden(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
-		return err
+		return err // made here, for them
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
+	return k.untold(ctx, err)
+}
+
+// untold is why an Authorizer did not answer, as who asks may read it: why the API
+// server cannot be asked, or refuses informerd, is for the log.
+func (k *acquaintance) untold(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause != nil {
+		return cause
 	}
 	k.asker.gate.log.Debug("cannot tell what somebody may", "cluster", k.cluster, "err", err)
 	return errUnknown("what you may see of cluster " + k.cluster)
@@ -189,7 +197,7 @@ func (k *acquaintance) generation(ctx context.Context) (uint64, error) {
 	case isNobody(err):
 		return 0, errUnauthorized()
 	case err != nil:
-		return 0, k.hidden(err)
+		return 0, k.hidden(ctx, err)
 	}
 	c := k.asker.gate.Cluster(k.cluster)
 	if was == nil || c == nil {
@@ -201,7 +209,7 @@ func (k *acquaintance) generation(ctx context.Context) (uint64, error) {
 		return k.count, nil
 	}
 	if err := k.askAgain(ctx, c, u); err != nil {
-		return 0, k.hidden(err)
+		return 0, k.untold(ctx, err)
 	}
 	k.mark = mark
 	return k.count, nil

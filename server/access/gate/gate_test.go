@@ -166,6 +166,8 @@ func TestRefusals(t *testing.T) {
 		"pretended":                    {headers: []string{"X-Remote-User", "admin"}, code: 401},
 		"pretended, with a token":      {token: "of-jane", headers: []string{"X-Remote-User", "admin"}, user: "jane"},
 		"API server away":              {token: "of-jane", fail: errors.New("dial tcp 10.0.0.1:6443: refused"), code: 503},
+		"API server refuses informerd": {token: "of-jane", fail: apierrors.NewForbidden(schema.GroupResource{Resource: "tokenreviews"}, "10.0.0.1", errors.New("refused")), code: 503},
+		"API server does not know it":  {token: "of-jane", fail: apierrors.NewUnauthorized("refused"), code: 503},
 		"API server away, no token":    {fail: errors.New("refused"), code: 401},
 		"group without a user":         {token: "of-jane", headers: []string{"Impersonate-Group", "admins"}, code: 400},
 		"group without a user, nobody": {headers: []string{"Impersonate-Group", "admins"}, code: 401},
@@ -200,6 +202,32 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// That the API server refuses informerd is no refusal of who asks.
+func TestRightsCannotBeTold(t *testing.T) {
+	for name, cause := range map[string]error{
+		"away":      errors.New("dial tcp 10.0.0.1:6443: refused"),
+		"forbidden": apierrors.NewForbidden(schema.GroupResource{Resource: "subjectaccessreviews"}, "10.0.0.1", errors.New("refused")),
+	} {
+		w := newWorld(false, "c")
+		w.apis["c"].Token("of-jane", accesstest.Named("jane"))
+		known, err := w.Asker(request("/api/v1/pods", "of-jane"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.apis["c"].Fail(cause)
+		_, err = known.Scope(t.Context(), "c", cache.List, pods)
+		_, _, allowed := known.Allowed(t.Context(), access.Attributes{Cluster: "c", Verb: "list", Resource: "pods"})
+		_, path := known.Path(t.Context(), "get", "/metrics")
+		_, _, other := known.(*asker).Other(t.Context(), authenticationv1.UserInfo{Username: "bob"}, access.Attributes{Cluster: "c", Verb: "list"}, "")
+		_, impersonated := w.Asker(request("/api/v1/pods", "of-jane", "Impersonate-User", "bob"))
+		for _, err := range []error{err, allowed, path, other, impersonated} {
+			if codeOf(err) != 503 || strings.Contains(err.Error(), "10.0.0.1") || strings.Contains(err.Error(), "refused") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
 }
 

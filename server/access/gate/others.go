@@ -25,7 +25,7 @@ func (a *asker) User(ctx context.Context, cluster string) (authenticationv1.User
 		return authenticationv1.UserInfo{}, errUnauthorized()
 	}
 	if err != nil {
-		return authenticationv1.UserInfo{}, a.in(cluster).hidden(err)
+		return authenticationv1.UserInfo{}, a.in(cluster).hidden(ctx, err)
 	}
 	info := authenticationv1.UserInfo{Username: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups()}
 	for key, values := range u.GetExtra() {
@@ -45,7 +45,7 @@ func (a *asker) Rules(ctx context.Context, cluster, namespace string) (authoriza
 	}
 	k := a.in(cluster)
 	if err != nil {
-		return authorizationv1.SubjectRulesReviewStatus{}, k.hidden(err)
+		return authorizationv1.SubjectRulesReviewStatus{}, k.hidden(ctx, err)
 	}
 	c := a.gate.Cluster(cluster)
 	if c == nil {
@@ -53,7 +53,7 @@ func (a *asker) Rules(ctx context.Context, cluster, namespace string) (authoriza
 	}
 	status, err := c.Authorizer.Rules(ctx, u, namespace)
 	if err != nil {
-		return status, k.hidden(err)
+		return status, k.untold(ctx, err)
 	}
 	return status, nil
 }
@@ -81,7 +81,7 @@ func (a *asker) Other(ctx context.Context, who authenticationv1.UserInfo, attrib
 		verdict, err = c.Authorizer.Allowed(ctx, u, attributes)
 	}
 	if err != nil {
-		return false, "", k.hidden(err)
+		return false, "", k.untold(ctx, err)
 	}
 	return verdict.Allowed, verdict.Reason, nil
 }
@@ -102,7 +102,7 @@ func (a *asker) PassesOn(ctx context.Context, cluster string) error {
 	case isNobody(err):
 		return errUnauthorized()
 	case err != nil:
-		return k.hidden(err)
+		return k.hidden(ctx, err)
 	case means == authn.ByToken, means == authn.ByNothing:
 		return nil
 	}
