@@ -32,7 +32,7 @@ func (s *Server) newKube() *kubeapi.API {
 func (s *Server) kubeRoutes(r chi.Router) {
 	serve := s.handle(func(w http.ResponseWriter, r *http.Request) error { return kubeError(s.kube.Serve(w, r)) })
 	r.Group(func(r chi.Router) {
-		r.Use(s.compressReads, s.recoverPanics, secureHeaders, s.checkHost, limitURL, boundBody)
+		r.Use(s.compressReads, s.recoverPanics, secureHeaders, s.checkHost, limitURL, boundBody, s.identify)
 		for _, prefix := range append([]string{kubeapi.ClustersPrefix}, kubeapi.Prefixes...) {
 			r.Handle(prefix, serve)
 			r.Handle(prefix+"/*", serve)

@@ -19,7 +19,7 @@ func (s *Server) routes() http.Handler {
 
 // ownRoutes are those of our own API, health and the page.
 func (s *Server) ownRoutes(r chi.Router) {
-	r.Use(s.compress, s.recoverPanics, secureHeaders, s.checkHost, limitURL, refuseBody)
+	r.Use(s.compress, s.recoverPanics, secureHeaders, s.checkHost, limitURL, refuseBody, s.identify)
 	r.NotFound(s.handle(noRoute))
 	r.MethodNotAllowed(s.handle(readOnly))
 
