@@ -25,6 +25,7 @@ func checkContents(t testing.TB, s *Store) {
 		t.Fatalf("accounted %d and %d bytes, are %d and %d", c.bytes, c.rawBytes, bytes, raw)
 	}
 	checkCreation(t, c)
+	checkSeen(t, c)
 	for name, idx := range c.indexes {
 		groups := map[string]map[uint32]bool{}
 		for h, p := range idx.postings {
@@ -101,5 +102,17 @@ func checkCreation(t testing.TB, c *contents) {
 	}
 	if n := c.created.tree.Len() + c.created.unsure.len(); n != c.len() {
 		t.Fatalf("%d rows by creation, want %d", n, c.len())
+	}
+}
+
+// checkSeen compares what is kept of scopes with the objects.
+func checkSeen(t testing.TB, c *contents) {
+	t.Helper()
+	for digest, set := range c.seen.sets {
+		for row, o := range c.rows {
+			if sees := o != nil && set.scope.Sees(o.Key()); set.rows.Contains(uint32(row)) != sees {
+				t.Fatalf("row %d is seen by %s: %v", row, digest, !sees)
+			}
+		}
 	}
 }

@@ -17,6 +17,7 @@ type contents struct {
 	tree    *tree           // by key
 	indexes indexes
 	created *creation
+	seen    seen
 
 	bytes, rawBytes int64
 	// packed is how many objects each dictionary is needed for.
@@ -94,6 +95,7 @@ func (c *contents) put(o *Object) (old *Object) {
 		e.row = c.newRow()
 		c.indexes.add(e.row, o.terms, nil)
 		c.created.add(e.row, o)
+		c.seen.add(e.row, o)
 	}
 	e.obj = o
 	c.rows[e.row] = o
@@ -136,6 +138,7 @@ func (c *contents) remove(o *Object) (old *Object) {
 	c.rows[e.row] = nil
 	c.free = append(c.free, e.row)
 	c.live.Remove(e.row)
+	c.seen.remove(e.row)
 	c.account(e.obj, -1)
 	return e.obj
 }

@@ -64,11 +64,16 @@ func (c *creation) move(row uint32, before, now *Object) {
 	}
 }
 
-// within returns the rows that may be within a Range of Times, nil if they are
-// more than most.
-func (c *creation) within(r scalar.Range, most int) *posting {
+// within returns the rows, of those that are seen, that may be within a Range of Times,
+// nil if they are more than most.
+func (c *creation) within(r scalar.Range, most int, seen *roaring.Bitmap) *posting {
 	var rows []uint32
-	c.unsure.each(func(row uint32) { rows = append(rows, row) })
+	add := func(row uint32) {
+		if seen == nil || seen.Contains(row) {
+			rows = append(rows, row)
+		}
+	}
+	c.unsure.each(add)
 	first := birth{}
 	if r.Low != nil {
 		first.second = uint32(min(max(0, r.Low.Point.Seconds()), math.MaxUint32))
@@ -77,7 +82,7 @@ func (c *creation) within(r scalar.Range, most int) *posting {
 		if !r.MeetsSecond(int64(b.second)) {
 			return false
 		}
-		rows = append(rows, b.row)
+		add(b.row)
 		return len(rows) <= most
 	})
 	if len(rows) > most {

@@ -11,19 +11,12 @@ import (
 // when the changes since are no longer remembered. The objects are in the order of
 // keys, whatever q.Sort says.
 func (s *Store) PageAt(ctx context.Context, q Query, limit int, version string) (*Page, error) {
-	if err := checkVersion(version); err != nil {
-		return nil, err
-	}
-	r, err := s.selectAt(ctx, q, version)
-	if err != nil {
-		return nil, err
-	}
-	return s.FirstPage(q, r, limit), nil
+	return s.whole().PageAt(ctx, q, limit, version)
 }
 
 // selectAt is Select as of version.
-func (s *Store) selectAt(ctx context.Context, q Query, version string) (*Result, error) {
-	m, now, before, err := s.undo(q, version)
+func (s *Store) selectAt(ctx context.Context, q Query, scope Scope, version string) (*Result, error) {
+	m, now, before, err := s.undo(q, scope, version)
 	if err != nil {
 		return nil, err
 	}
@@ -61,10 +54,10 @@ func (s *Store) selectAt(ctx context.Context, q Query, version string) (*Result,
 
 // undo returns the present objects, and what those that changed since version
 // were before: nil for those that did not exist.
-func (s *Store) undo(q Query, version string) (*Matcher, *tree, map[Key]*Object, error) {
+func (s *Store) undo(q Query, scope Scope, version string) (*Matcher, *tree, map[Key]*Object, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	m, err := newMatcher(q, s.extraction.Load())
+	m, err := newMatcher(q, scope, s.extraction.Load())
 	if err == nil {
 		err = s.askableLocked()
 	}

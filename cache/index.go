@@ -54,20 +54,17 @@ func (e *extraction) unknownIndex(name string) error {
 // most limit of them unless limit is not positive, and the version they are of.
 // It returns an *InvalidError for an index that does not exist.
 func (s *Store) IndexValues(name, prefix string, limit int) ([]IndexValue, string, error) {
-	return s.indexValues(name, scalar.Prefixed(prefix), limit)
+	return s.whole().IndexValues(name, prefix, limit)
 }
 
 // IndexValuesAfter is IndexValues that goes on after a value, whether it is still
 // there or not. What is listed in parts is of one version only by chance.
 func (s *Store) IndexValuesAfter(name, prefix, after string, limit int) ([]IndexValue, string, error) {
-	r := scalar.Prefixed(prefix)
-	if after >= prefix {
-		r.Low = &scalar.Bound{Text: after, Open: true}
-	}
-	return s.indexValues(name, r, limit)
+	return s.whole().IndexValuesAfter(name, prefix, after, limit)
 }
 
-func (s *Store) indexValues(name string, r scalar.Range, limit int) ([]IndexValue, string, error) {
+// indexValues counts the objects that are seen, and knows no values of others.
+func (s *Store) indexValues(name string, r scalar.Range, scope Scope, limit int) ([]IndexValue, string, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	idx := s.contents.indexes[name]
@@ -77,9 +74,12 @@ func (s *Store) indexValues(name string, r scalar.Range, limit int) ([]IndexValu
 	if err := s.askableLocked(); err != nil {
 		return nil, "", err
 	}
+	seen := s.contents.seenBy(scope)
 	found := []IndexValue{}
 	idx.values.texts(r, func(h handle) bool {
-		found = append(found, IndexValue{h.Value().Value, idx.postings[h].len()})
+		if n := idx.postings[h].lenIn(seen); n > 0 {
+			found = append(found, IndexValue{h.Value().Value, n})
+		}
 		return limit <= 0 || len(found) < limit
 	})
 	return found, s.version, nil

@@ -35,8 +35,7 @@ func (s *Store) leading(m *Matcher, limit int) (*leading, error) {
 	if err != nil || !m.exact() || !m.extraction.unique {
 		return nil, err
 	}
-	p := planner{indexes: s.contents.indexes}
-	p.add(m)
+	p := newPlanner(s.contents, m)
 	rows := p.rows(s.contents.live)
 	w := walk{contents: s.contents, rows: rows, limit: limit, total: rows.len()}
 	if rows.all {
@@ -51,7 +50,10 @@ func (s *Store) leading(m *Matcher, limit int) (*leading, error) {
 	if !rows.all {
 		c.rows = rows.bitmap()
 	}
-	c.plan = Plan{Indexes: p.names, Candidates: w.total, Sorted: name}
+	c.plan = Plan{Indexes: p.names, Candidates: w.total}
+	if p.seen == nil { // else what is not seen had a part in going by it
+		c.plan.Sorted = name
+	}
 	return &leading{c, w.found[:limit:limit], w.total}, nil
 }
 

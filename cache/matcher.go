@@ -15,6 +15,7 @@ import (
 // for concurrent use.
 type Matcher struct {
 	query      Query
+	scope      Scope // what may be seen: it comes before all that costs, counts or fails
 	extraction *extraction
 	namespaces namespaceFilter
 	labels     labels.Selector // nil: all
@@ -55,11 +56,11 @@ var identityFields = map[string]func(*Object) string{
 // Matcher compiles q. It returns an *InvalidError for an index the Store does
 // not have, for a field that its Spec drops or redacts, and for a malformed glob.
 func (s *Store) Matcher(q Query) (*Matcher, error) {
-	return newMatcher(q, s.extraction.Load())
+	return newMatcher(q, WholeScope(), s.extraction.Load())
 }
 
-func newMatcher(q Query, e *extraction) (*Matcher, error) {
-	m := &Matcher{query: q, extraction: e}
+func newMatcher(q Query, scope Scope, e *extraction) (*Matcher, error) {
+	m := &Matcher{query: q, scope: scope, extraction: e}
 	var err error
 	if m.namespaces, err = newNamespaceFilter(q.Namespaces); err != nil {
 		return nil, err
@@ -202,6 +203,9 @@ func (m *Matcher) Match(ctx context.Context, o *Object) (bool, error) {
 // matchHeld tests all that needs no JSON. current says that the terms of o were
 // taken under the definitions m was made for.
 func (m *Matcher) matchHeld(o *Object, current bool) bool {
+	if !m.scope.all && !m.scope.Sees(o.Key()) {
+		return false
+	}
 	if !m.namespaces.match(o.Namespace()) {
 		return false
 	}

@@ -20,41 +20,63 @@ type Page struct {
 // expires: then the error is ErrExpired. A token that is malformed or of
 // another query is an *InvalidError.
 func (s *Store) Page(ctx context.Context, q Query, limit int, token string) (*Page, error) {
+	return s.whole().Page(ctx, q, limit, token)
+}
+
+// FirstPage cuts the first page out of r, which is the answer to q.
+func (s *Store) FirstPage(q Query, r *Result, limit int) *Page {
+	return s.whole().FirstPage(q, r, limit)
+}
+
+// Page is Store.Page.
+func (r *Reader) Page(ctx context.Context, q Query, limit int, token string) (*Page, error) {
 	if token != "" {
-		return s.nextPage(ctx, q, limit, token)
+		part, err := r.store.pager.Next(ctx, r.question(q), token, limit)
+		if err != nil {
+			return nil, err
+		}
+		return pageOf(part), nil
 	}
-	m, err := s.Matcher(q)
+	m, err := r.Matcher(q)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.leading(m, limit)
+	l, err := r.store.leading(m, limit)
 	if err != nil {
 		return nil, err
 	}
 	if l != nil {
 		about := Result{Version: l.version, Revision: l.revision, Plan: l.plan}
-		return pageOf(s.pager.FirstOf(q.Token(), about, l.objects, l.total, l.list)), nil
+		return pageOf(r.store.pager.FirstOf(r.question(q), about, l.objects, l.total, l.list)), nil
 	}
-	r, err := s.selected(ctx, m)
+	found, err := r.store.selected(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	return s.FirstPage(q, r, limit), nil
+	return r.FirstPage(q, found, limit), nil
 }
 
-// FirstPage cuts the first page out of r, which is the answer to q.
-func (s *Store) FirstPage(q Query, r *Result, limit int) *Page {
-	about := *r
+// FirstPage is Store.FirstPage.
+func (r *Reader) FirstPage(q Query, found *Result, limit int) *Page {
+	about := *found
 	about.Objects = nil
-	return pageOf(s.pager.First(q.Token(), about, r.Objects, limit))
+	return pageOf(r.store.pager.First(r.question(q), about, found.Objects, limit))
 }
 
-func (s *Store) nextPage(ctx context.Context, q Query, limit int, token string) (*Page, error) {
-	part, err := s.pager.Next(ctx, q.Token(), token, limit)
+// PageAt is Store.PageAt.
+func (r *Reader) PageAt(ctx context.Context, q Query, limit int, version string) (*Page, error) {
+	if err := checkVersion(version); err != nil {
+		return nil, err
+	}
+	found, err := r.store.selectAt(ctx, q, r.scope, version)
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(part), nil
+	return r.FirstPage(q, found, limit), nil
+}
+
+func (r *Reader) question(q Query) Question {
+	return Question{Query: q.Token(), Scope: r.scope.Digest(), Owner: r.owner}
 }
 
 func pageOf(part *Part[Result]) *Page {

@@ -117,7 +117,7 @@ func TestCursorsExpire(t *testing.T) {
 			synctest.Wait()
 			s.pager.mu.Lock()
 			defer s.pager.mu.Unlock()
-			if got := s.pager.order.Len(); got != want || s.pager.objects != 25*want || len(s.pager.byID) != want {
+			if got := len(s.pager.byID); got != want || s.pager.objects != 25*want || want == 0 && len(s.pager.owned) > 0 {
 				t.Errorf("%d lists of %d objects, want %d lists", got, s.pager.objects, want)
 			}
 		}

@@ -38,6 +38,33 @@ func (p *posting) has(row uint32) bool {
 	return ok
 }
 
+// lenIn is how many of the rows are among those that are seen; nil stands for all.
+func (p *posting) lenIn(seen *roaring.Bitmap) int {
+	switch {
+	case seen == nil:
+		return p.len()
+	case p == nil:
+		return 0
+	case p.bits != nil:
+		return int(p.bits.AndCardinality(seen))
+	}
+	n := 0
+	for _, row := range p.few {
+		if seen.Contains(row) {
+			n++
+		}
+	}
+	return n
+}
+
+// meets reports whether one of the rows is seen.
+func (p *posting) meets(seen *roaring.Bitmap) bool {
+	if p.bits != nil {
+		return p.bits.Intersects(seen)
+	}
+	return slices.ContainsFunc(p.few, seen.Contains)
+}
+
 func (p *posting) add(row uint32) {
 	if p.bits != nil {
 		p.bits.Add(row)

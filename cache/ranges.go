@@ -3,6 +3,7 @@ package cache
 import (
 	"slices"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/informerd/informerd/cache/scalar"
 )
 
@@ -67,7 +68,7 @@ func (p *planner) addRanges(tests []rangeTest, c *contents) {
 		if t.index == "" {
 			continue
 		}
-		if found := c.within(t, p.atMost(c.len())*worthIt); found != nil {
+		if found := c.within(t, p.atMost(c.len())*worthIt, p.seen); found != nil {
 			p.require(t.index, found)
 		}
 	}
@@ -82,12 +83,12 @@ func (p *planner) atMost(n int) int {
 }
 
 // within returns the rows with a value that may be within the ranges of t, nil
-// if they are more than most.
-func (c *contents) within(t rangeTest, most int) *posting {
+// if those that are seen are more than most.
+func (c *contents) within(t rangeTest, most int, seen *roaring.Bitmap) *posting {
 	var found []*posting
 	for _, r := range t.ranges {
 		if t.index == creationPath {
-			rows := c.created.within(r, most)
+			rows := c.created.within(r, most, seen)
 			if rows == nil {
 				return nil
 			}
@@ -99,7 +100,7 @@ func (c *contents) within(t rangeTest, most int) *posting {
 		idx.values.within(r, func(h handle) bool {
 			p := idx.postings[h]
 			found = append(found, p)
-			n += p.len()
+			n += p.lenIn(seen)
 			return n <= most
 		})
 		if n > most {

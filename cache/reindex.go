@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // SetIndexes replaces the configured indexes. Subscribers and readers are not
@@ -99,16 +101,34 @@ func parallel(n int, f func(i int) error) error {
 }
 
 // Indexes lists the indexes: built-in ones, then the configured ones by name.
-func (s *Store) Indexes() []IndexInfo {
+func (s *Store) Indexes() []IndexInfo { return s.whole().Indexes() }
+
+// Indexes is Store.Indexes, which counts values of objects that are seen.
+func (r *Reader) Indexes() []IndexInfo {
+	s := r.store
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	e := s.extraction.Load()
+	e, seen := s.extraction.Load(), s.contents.seenBy(r.scope)
 	var infos []IndexInfo
 	for _, name := range builtinIndexes {
-		infos = append(infos, IndexInfo{Name: name, Values: len(s.contents.indexes[name].postings)})
+		infos = append(infos, IndexInfo{Name: name, Values: s.contents.indexes[name].valuesIn(seen)})
 	}
 	for i, name := range e.names {
-		infos = append(infos, IndexInfo{Name: name, Path: e.paths[i].String(), Values: len(s.contents.indexes[name].postings)})
+		infos = append(infos, IndexInfo{Name: name, Path: e.paths[i].String(), Values: s.contents.indexes[name].valuesIn(seen)})
 	}
 	return infos
+}
+
+// valuesIn is how many values the rows have that are seen; nil stands for all.
+func (i *index) valuesIn(seen *roaring.Bitmap) int {
+	if seen == nil {
+		return len(i.postings)
+	}
+	n := 0
+	for _, p := range i.postings {
+		if p.meets(seen) {
+			n++
+		}
+	}
+	return n
 }

@@ -33,7 +33,8 @@ type Scope struct {
 	// names are seen one by one, by namespace. Those of "" are names in every
 	// namespace, and of objects at cluster scope: a ClusterRole with resourceNames
 	// that is bound for the whole cluster grants just that.
-	names map[string]map[string]struct{}
+	names  map[string]map[string]struct{}
+	digest string // of what NewScope made
 }
 
 // WholeScope sees every object.
@@ -60,7 +61,26 @@ func NewScope(namespaces []string, names map[string][]string) Scope {
 			s.names[ns][name] = struct{}{}
 		}
 	}
+	s.shorten()
+	s.digest = s.sum()
 	return s
+}
+
+// shorten leaves out names of what is seen anyway.
+func (s *Scope) shorten() {
+	for ns, list := range s.names {
+		_, whole := s.namespaces[ns]
+		if ns == "" {
+			whole = false // elsewhere they are names, too
+		}
+		maps.DeleteFunc(list, func(name string, _ struct{}) bool {
+			_, everywhere := s.names[""][name]
+			return whole || ns != "" && everywhere
+		})
+		if len(list) == 0 {
+			delete(s.names, ns)
+		}
+	}
 }
 
 // Whole reports whether every object is seen, those included that are yet to come.
@@ -108,11 +128,64 @@ func (s Scope) Names() map[string][]string {
 	return all
 }
 
+// And sees what both see.
+func (s Scope) And(o Scope) Scope {
+	switch {
+	case s.all || !o.all && s.Digest() == o.Digest():
+		return o
+	case o.all:
+		return s
+	}
+	var namespaces []string
+	for ns := range s.namespaces {
+		if _, ok := o.namespaces[ns]; ok {
+			namespaces = append(namespaces, ns)
+		}
+	}
+	names := map[string][]string{}
+	s.addNames(names, o)
+	o.addNames(names, s)
+	return NewScope(namespaces, names)
+}
+
+// addNames adds to names those of s that o sees, too.
+func (s Scope) addNames(names map[string][]string, o Scope) {
+	for ns, list := range s.names {
+		for name := range list {
+			_, everywhere := o.names[""][name]
+			switch {
+			case ns != "" && o.Sees(Key{ns, name}), ns == "" && everywhere:
+				names[ns] = append(names[ns], name)
+			case ns == "":
+				for other := range o.namespaces {
+					names[other] = append(names[other], name)
+				}
+			}
+		}
+	}
+}
+
+// In is what is seen of one namespace.
+func (s Scope) In(namespace string) Scope {
+	if s.Namespace(namespace) {
+		return NewScope([]string{namespace}, nil)
+	}
+	all := slices.AppendSeq(slices.Collect(maps.Keys(s.names[namespace])), maps.Keys(s.names[""]))
+	return NewScope(nil, map[string][]string{namespace: all})
+}
+
 // Digest is the same for scopes that see the same, and no others.
 func (s Scope) Digest() string {
-	if s.all {
+	switch {
+	case s.all:
 		return "*"
+	case s.digest != "":
+		return s.digest
 	}
+	return s.sum()
+}
+
+func (s Scope) sum() string {
 	var b strings.Builder
 	for _, ns := range s.Namespaces() {
 		b.WriteString("n" + ns + "\x00")

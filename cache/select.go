@@ -112,11 +112,10 @@ func (s *Store) candidates(m *Matcher) (*candidates, error) {
 	}
 	c := &candidates{matcher: m, version: s.version, revision: s.revision}
 	if keys, ok := m.keys(m.extraction.spec.Namespaced); ok {
-		c.objs = s.contents.getAll(keys)
+		c.objs = s.contents.getAll(keys, m.scope)
 		return c, nil
 	}
-	p := planner{indexes: s.contents.indexes}
-	p.add(m)
+	p := newPlanner(s.contents, m)
 	p.addRanges(m.ranges, s.contents)
 	c.plan.Indexes = p.names
 	switch rows := p.rows(s.contents.live); {
@@ -135,7 +134,7 @@ func (s *Store) candidates(m *Matcher) (*candidates, error) {
 // currentLocked returns m for the index definitions of the moment.
 func (s *Store) currentLocked(m *Matcher) (*Matcher, error) {
 	if e := s.extraction.Load(); m.extraction != e {
-		return newMatcher(m.query, e)
+		return newMatcher(m.query, m.scope, e)
 	}
 	return m, nil
 }
@@ -172,10 +171,10 @@ func (m *Matcher) fieldValue(path string) (string, bool) {
 	return "", false
 }
 
-func (c *contents) getAll(keys []Key) []*Object {
+func (c *contents) getAll(keys []Key, scope Scope) []*Object {
 	objs := make([]*Object, 0, len(keys))
 	for _, k := range keys {
-		if o := c.get(k); o != nil {
+		if o := c.get(k); o != nil && scope.Sees(k) {
 			objs = append(objs, o)
 		}
 	}
@@ -191,19 +190,33 @@ func (c *contents) collect(rows rowSet) []*Object {
 }
 
 // planner turns a query into sets of rows. All that its sets leave out does not
-// match; what they let through may still have to be matched.
+// match; what they let through may still have to be matched. How it decides depends
+// on rows that are seen alone: a plan is shown to whoever asks.
 type planner struct {
 	indexes indexes
-	include []union // a row must be in each of them
+	seen    *roaring.Bitmap // nil: all
+	include []union         // a row must be in each of them
 	exclude []*posting
 	names   []string
 	none    bool // nothing can match
 }
 
+// newPlanner knows what the indexes can tell of the query of m, but for ranges.
+func newPlanner(c *contents, m *Matcher) planner {
+	p := planner{indexes: c.indexes, seen: c.seenBy(m.scope)}
+	p.add(m)
+	if p.seen != nil {
+		n := int(p.seen.GetCardinality())
+		p.none = p.none || n == 0
+		p.include = append(p.include, union{[]*posting{{bits: p.seen}}, n})
+	}
+	return p
+}
+
 // union is the rows of several postings.
 type union struct {
 	postings []*posting
-	size     int // at most
+	size     int // of those that are seen, at most
 }
 
 func (u union) has(row uint32) bool {
@@ -236,7 +249,7 @@ func (p *planner) require(index string, postings ...*posting) {
 	p.used(index)
 	u := union{}
 	for _, posting := range postings {
-		if n := posting.len(); n > 0 {
+		if n := posting.lenIn(p.seen); n > 0 {
 			u.postings = append(u.postings, posting)
 			u.size += n
 		}

@@ -55,7 +55,8 @@ type Store struct {
 
 // StoreOptions bound the memory of a Store beside its objects.
 type StoreOptions struct {
-	// Cursors is how many paged lists may be under way; default 256.
+	// Cursors is how many paged lists of one reader may be under way; default 256.
+	// Those of all together may be 16 times as many.
 	Cursors int
 	// CursorAge is how long a paged list may rest; default 5 minutes.
 	CursorAge time.Duration

@@ -98,6 +98,7 @@ const maxEvents = 256
 // and costs no memory. Next must not be called concurrently.
 type Subscription struct {
 	store  *Store
+	scope  Scope // events of other objects are passed over
 	next   uint64
 	future string // events up to this version are passed over
 	// proofs makes Next return for a new proof, too; told is how many of them Proven has
@@ -118,7 +119,9 @@ type Subscription struct {
 //
 // With several sources, events that leave the Store's version alone may be
 // delivered although from covers them: at least once, never less.
-func (s *Store) Watch(from string) (*Subscription, error) {
+func (s *Store) Watch(from string) (*Subscription, error) { return s.watch(from, WholeScope()) }
+
+func (s *Store) watch(from string, scope Scope) (*Subscription, error) {
 	if from != "" {
 		if err := checkVersion(from); err != nil {
 			return nil, err
@@ -132,7 +135,7 @@ func (s *Store) Watch(from string) (*Subscription, error) {
 	if err := s.askableLocked(); err != nil {
 		return nil, err
 	}
-	sub := &Subscription{store: s, next: s.ring.next, version: s.version, done: make(chan struct{})}
+	sub := &Subscription{store: s, scope: scope, next: s.ring.next, version: s.version, done: make(chan struct{})}
 	if s.gaps.within(from) {
 		return nil, ErrExpired
 	}
@@ -240,6 +243,9 @@ func (u *Subscription) read() (events []Event, more bool, err error) {
 	for ; u.next < end; u.next++ {
 		e := s.ring.at(u.next)
 		if u.future != "" && !Newer(e.after, u.future) {
+			continue
+		}
+		if !u.scope.all && !u.scope.Sees(e.Object.Key()) {
 			continue
 		}
 		if events == nil {

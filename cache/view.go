@@ -1,6 +1,11 @@
 package cache
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/informerd/informerd/cache/internal/inside"
+)
 
 // How an informerd tells another one, and everybody else, how old its answers are.
 const (
@@ -49,9 +54,46 @@ type View struct {
 	// be answered for although the resource as a whole can: the API server
 	// refuses them, or there is no data of them yet.
 	Missing []MissingNamespace
-	// Store is nil unless State is readable: a copy that never was complete
-	// cannot be asked.
-	Store *Store
+
+	store *Store
+}
+
+// Readable reports whether there is a copy to be asked. One that never was complete
+// is none.
+func (v *View) Readable() bool { return v.store != nil }
+
+// Reader reads what may be seen of the copy; nil unless it is Readable.
+func (v *View) Reader(s Scope) *Reader {
+	if v.store == nil {
+		return nil
+	}
+	return &Reader{store: v.store, scope: s}
+}
+
+// Store is the copy as a whole; nil unless it is Readable. It is for what keeps copies
+// and what is computed from them: nobody else has the key.
+func (v *View) Store(inside.Key) *Store { return v.store }
+
+// Hold makes v, before it is published, one of a copy; nil: of none. It returns v.
+func (v *View) Hold(s *Store) *View {
+	v.store = s
+	return v
+}
+
+// SameCopy reports whether both are of one copy, so that versions of the one have the
+// same meaning in the other. That of none is none.
+func (v *View) SameCopy(o *View) bool { return v.store != nil && v.store == o.store }
+
+// SeenBy is the View as it may be shown to who sees no more than a Scope: without the
+// names of namespaces that nothing is seen of.
+func (v *View) SeenBy(s Scope) *View {
+	if s.Whole() || !slices.ContainsFunc(v.Missing, func(m MissingNamespace) bool { return !s.Touches(m.Namespace) }) {
+		return v
+	}
+	seen := *v
+	seen.Missing = slices.DeleteFunc(slices.Clone(v.Missing), func(m MissingNamespace) bool { return !s.Touches(m.Namespace) })
+	seen.Reason = "" // it tells why they are missing
+	return &seen
 }
 
 // Aged is the View as it is now: who waited long since it was taken, for a version that

@@ -106,23 +106,23 @@ func (s *Server) completeObjects(w http.ResponseWriter, r *http.Request, q compl
 	if err != nil {
 		return nil, err
 	}
-	readable, err := readableOf(w, res)
+	readable, err := readableOf(w, r, res, cache.List)
 	if err != nil {
 		return nil, err
 	}
-	setFreshness(w.Header(), readable.view, readable.view.Store.Version())
+	setFreshness(w.Header(), readable.view, readable.reader.Version())
 	if !p.Has("path") {
 		possible, err := s.schemas.of(r.Context(), readable.view.Spec)
 		if err != nil {
 			s.log.Debug("no schema to complete paths from", "gvr", readable.view.Spec.Resource.String(), "err", err)
 		}
-		return complete.Paths(r.Context(), readable.view.Store, possible, q)
+		return complete.Paths(r.Context(), readable.reader, possible, q)
 	}
 	path, err := rawjson.ParsePath(p.Get("path"))
 	if err != nil {
 		return nil, invalid("path", "%v", err)
 	}
-	return complete.Values(r.Context(), readable.view.Store, path, q)
+	return complete.Values(r.Context(), readable.reader, path, q)
 }
 
 func completionAnswer(found *complete.Answer) *completionList {

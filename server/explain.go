@@ -37,7 +37,7 @@ type advice struct {
 func explain(res *viewed, r *cache.Result, matched int) explanation {
 	e := explanation{
 		Cluster: res.view.Spec.Cluster, Resource: res.view.Spec.Name(),
-		Objects: res.view.Store.Len(), Indexes: append([]string{}, r.Plan.Indexes...), Candidates: r.Plan.Candidates,
+		Objects: res.reader.Len(), Indexes: append([]string{}, r.Plan.Indexes...), Candidates: r.Plan.Candidates,
 		Scanned: r.Plan.Scanned, Matched: matched, SortedBy: r.Plan.Sorted, FilterErrors: faultsOf(r.Faults),
 	}
 	paths := slices.Clone(r.Plan.Unsorted)

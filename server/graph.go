@@ -114,7 +114,7 @@ func (s *Server) getGraph(w http.ResponseWriter, r *http.Request) error {
 	}
 	found, err := g.Walk(r.Context(), q)
 	if found != nil {
-		if found.View.Store == nil {
+		if !found.View.Readable() {
 			return notReadable(w, found.View)
 		}
 		setFreshness(w.Header(), found.View, found.Version)

@@ -7,13 +7,16 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/access"
 )
 
 // groupWatch is a stream of groups. It belongs to the goroutine of its request.
 type groupWatch struct {
 	*retold
 	server *Server
+	rights *rights
 	kinds  func() ([]*viewed, error)
+	seen   []*viewed // that the last groups are of
 	out    *eventWriter
 }
 
@@ -28,7 +31,7 @@ func (s *Server) watchGroups(w http.ResponseWriter, r *http.Request, q *query, k
 	defer s.watches.release()
 	ctx, cancel := s.watchContext(r, q)
 	defer cancel()
-	g := &groupWatch{retold: s.newRetold(q, "GROUPS"), server: s, kinds: kinds}
+	g := &groupWatch{retold: s.newRetold(q, "GROUPS"), server: s, rights: newRights(access.From(r.Context())), kinds: kinds}
 	first, err := g.answer(ctx)
 	if err != nil {
 		return err
@@ -49,7 +52,24 @@ func (g *groupWatch) answer(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.seen = kinds
 	return g.compute(ctx, kinds)
+}
+
+// wait returns when groups are due, or, sooner, when they are of what may not be seen
+// any more. It returns the error of ctx.
+func (g *groupWatch) wait(ctx context.Context) error {
+	for {
+		left := time.Until(g.due)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(min(left, g.rights.pause())):
+		}
+		if left <= g.rights.pause() || g.rights.changed(ctx, g.seen...) {
+			return ctx.Err()
+		}
+	}
 }
 
 // run writes until the stream ends.
@@ -59,10 +79,8 @@ func (g *groupWatch) run(ctx context.Context, data []byte) error {
 		if err := g.write(data); err != nil {
 			return ended(ctx, err)
 		}
-		select {
-		case <-ctx.Done():
+		if err := g.wait(ctx); err != nil {
 			return nil
-		case <-time.After(time.Until(g.due)):
 		}
 		var err error
 		if data, err = g.answer(ctx); err != nil {

@@ -51,7 +51,7 @@ func (f *fakeResource) viewLocked() *cache.View {
 	v := f.status.View
 	v.Spec = f.spec
 	if v.State.Readable() {
-		v.Store = f.store
+		v.Hold(f.store)
 	}
 	return &v
 }
@@ -61,17 +61,17 @@ func (f *fakeResource) Status() cache.Status {
 	defer f.mu.Unlock()
 	s := f.status
 	s.View = *f.viewLocked()
-	store := f.store
-	if len(f.views) > 0 {
-		store = s.Store
+	copied := &s.View
+	if len(f.views) == 0 {
+		copied = new(cache.View).Hold(f.store)
 	}
-	if store != nil {
-		stats := store.Stats()
-		s.Objects, s.Bytes, s.RawBytes, s.Events = stats.Objects, stats.Bytes, stats.RawBytes, stats.Events
-		s.Subscribers, s.ResourceVersion = stats.Subscribers, store.Version()
-		for _, i := range store.Indexes() {
-			s.Indexes = append(s.Indexes, i.Name)
-		}
+	if reader := copied.Reader(cache.WholeScope()); reader != nil {
+		s.Objects, s.Bytes, s.RawBytes = reader.Size()
+		s.ResourceVersion, s.Indexes = reader.Version(), reader.IndexNames()
+	}
+	if f.store != nil {
+		stats := f.store.Stats()
+		s.Events, s.Subscribers = stats.Events, stats.Subscribers
 	}
 	return s
 }

@@ -32,14 +32,14 @@ func (s *Server) listIndexes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	revision, version := res.view.Store.Revision(), res.view.Store.Version()
+	revision, version := res.reader.Revision(), res.reader.Version()
 	setFreshness(w.Header(), res.view, version)
-	if notModified(w, r, revisionTag(r, res.view.Store, revision)) {
+	if notModified(w, r, revisionTag(r, res, revision)) {
 		return nil
 	}
 	answer := list[indexItem]{Kind: "IndexList", APIVersion: apiVersion, Items: []indexItem{}}
 	answer.Metadata.ResourceVersion = version
-	for _, i := range res.view.Store.Indexes() {
+	for _, i := range res.reader.Indexes() {
 		answer.Items = append(answer.Items, indexItem(i))
 	}
 	return writeJSON(w, r, answer, pretty)
@@ -69,15 +69,15 @@ func (s *Server) listIndexValues(w http.ResponseWriter, r *http.Request) error {
 	}
 	// Taken before the values: a tag that is too old costs a transfer, one that
 	// is too new would hide a change.
-	revision := res.view.Store.Revision()
-	setFreshness(w.Header(), res.view, res.view.Store.Version())
-	if err := checkIndex(res.view.Store, index); err != nil {
+	revision := res.reader.Revision()
+	setFreshness(w.Header(), res.view, res.reader.Version())
+	if err := checkIndex(res.reader, index); err != nil {
 		return err
 	}
-	if notModified(w, r, revisionTag(r, res.view.Store, revision)) {
+	if notModified(w, r, revisionTag(r, res, revision)) {
 		return nil
 	}
-	answer, err := indexValues(res.view.Store, index, p.Get("prefix"), after, limit)
+	answer, err := indexValues(res.reader, index, p.Get("prefix"), after, limit)
 	if err != nil {
 		return err
 	}
@@ -87,12 +87,12 @@ func (s *Server) listIndexValues(w http.ResponseWriter, r *http.Request) error {
 
 // indexValues asks for one value more than wanted, to know whether there are
 // more. after is nil at the beginning.
-func indexValues(store *cache.Store, index, prefix string, after *string, limit int) (*list[indexValueItem], error) {
+func indexValues(reader *cache.Reader, index, prefix string, after *string, limit int) (*list[indexValueItem], error) {
 	ask := limit
 	if limit > 0 {
 		ask++
 	}
-	values, version, err := valuesAfter(store, index, prefix, after, ask)
+	values, version, err := valuesAfter(reader, index, prefix, after, ask)
 	if err != nil {
 		return nil, missingIndex(err)
 	}
@@ -109,11 +109,11 @@ func indexValues(store *cache.Store, index, prefix string, after *string, limit 
 	return answer, nil
 }
 
-func valuesAfter(store *cache.Store, index, prefix string, after *string, limit int) ([]cache.IndexValue, string, error) {
+func valuesAfter(reader *cache.Reader, index, prefix string, after *string, limit int) ([]cache.IndexValue, string, error) {
 	if after == nil {
-		return store.IndexValues(index, prefix, limit)
+		return reader.IndexValues(index, prefix, limit)
 	}
-	return store.IndexValuesAfter(index, prefix, *after, limit)
+	return reader.IndexValuesAfter(index, prefix, *after, limit)
 }
 
 // valueToken asks for the values after v. Clients must not look inside.
@@ -151,24 +151,20 @@ func (s *Server) listIndexed(w http.ResponseWriter, r *http.Request) error {
 	}
 	q.Terms = append(q.Terms, cache.Term{Index: index, Value: value})
 	return s.answer(w, r, q, func() (*viewed, error) {
-		res, err := s.lookupReadable(w, r)
+		res, err := s.lookupReadable(w, r, q.verbs()...)
 		if err != nil {
 			return nil, err
 		}
-		return res, checkIndex(res.view.Store, index)
+		return res, checkIndex(res.reader, index)
 	})
 }
 
 // checkIndex says 404 for an index that the path names; where a parameter names
 // it, it is a bad request.
-func checkIndex(store *cache.Store, index string) error {
-	known := store.Indexes()
-	if slices.ContainsFunc(known, func(i cache.IndexInfo) bool { return i.Name == index }) {
+func checkIndex(reader *cache.Reader, index string) error {
+	names := reader.IndexNames()
+	if slices.Contains(names, index) {
 		return nil
-	}
-	names := make([]string, len(known))
-	for n, i := range known {
-		names[n] = i.Name
 	}
 	hint := ""
 	if meant := spelling.Nearest(index, names); meant != "" {

@@ -1,18 +1,16 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/access"
 )
 
 // kindsWatch is one event stream about many resources. It belongs to the
@@ -20,6 +18,7 @@ import (
 // events and hands them over one batch at a time.
 type kindsWatch struct {
 	server    *Server
+	rights    *rights
 	params    params
 	query     *query
 	out       *eventWriter
@@ -30,12 +29,15 @@ type kindsWatch struct {
 	// resource. It has nothing of one at void, and objects that nothing can be
 	// resumed from of one at "".
 	versions map[string]string
-	resumed  bool      // the client may have objects of resources not among versions
-	waiting  time.Time // until when resources are waited for that are behind the client
-	written  bool      // something, since the last id
-	toldAt   time.Time // when an id was written
-	facets   *retold   // nil: not asked for
-	running  sync.WaitGroup
+	// marks are of the rights that what a client has was seen by.
+	marks     map[string]string
+	refreshed time.Time
+	resumed   bool      // the client may have objects of resources not among versions
+	waiting   time.Time // until when resources are waited for that are behind the client
+	written   bool      // something, since the last id
+	toldAt    time.Time // when an id was written
+	facets    *retold   // nil: not asked for
+	running   sync.WaitGroup
 }
 
 // void is the version of a resource of which the client was told to forget all.
@@ -63,15 +65,14 @@ func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request, q *query) er
 	if err := negotiate(w, r, typeEvents); err != nil {
 		return err
 	}
-	kinds, err := s.resourcesOf(paramsOf(r))
+	views, err := s.see(r.Context(), paramsOf(r), q)
 	if err != nil {
 		return err
 	}
-	since, err := parseVersions(r.Header.Get("Last-Event-ID"))
+	since, marks, err := parseVersions(r.Header.Get("Last-Event-ID"))
 	if err != nil {
 		return err
 	}
-	views := viewsOf(kinds)
 	if err := checkKinds(views, q.Query); err != nil {
 		return err
 	}
@@ -86,9 +87,9 @@ func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request, q *query) er
 		return nil
 	}
 	k := &kindsWatch{
-		server: s, params: paramsOf(r), query: q, out: newEventWriter(w, q.view), batches: make(chan batch),
+		server: s, rights: newRights(access.From(r.Context())), params: paramsOf(r), query: q, out: newEventWriter(w, q.view), batches: make(chan batch),
 		followers: map[string]*follower{}, told: map[string]kindState{},
-		versions: since, resumed: len(since) > 0, waiting: time.Now().Add(q.wait),
+		versions: since, marks: marks, resumed: len(since) > 0, waiting: time.Now().Add(q.wait),
 		facets: s.watchedFacets(q),
 	}
 	err = k.run(ctx, views)
@@ -104,10 +105,13 @@ func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request, q *query) er
 func checkKinds(kinds []*viewed, q cache.Query) error {
 	var refused error
 	for _, k := range kinds {
-		if k.view.Store == nil {
+		err := k.refused(q.Namespaces)
+		if err == nil && k.reader == nil {
 			continue
 		}
-		_, err := k.view.Store.Matcher(q)
+		if err == nil {
+			_, err = k.reader.Matcher(q)
+		}
 		if err == nil {
 			return nil
 		}
@@ -130,7 +134,7 @@ func (k *kindsWatch) run(ctx context.Context, kinds []*viewed) error {
 	if err := k.facets.tellDue(ctx, kinds, k.out); err != nil {
 		return k.failed(err)
 	}
-	tick := time.NewTicker(max(time.Millisecond, min(stateInterval, k.server.Heartbeat, k.server.Bookmarks)))
+	tick := time.NewTicker(max(time.Millisecond, min(stateInterval, k.server.Heartbeat, k.server.Bookmarks, k.rights.pause())))
 	defer tick.Stop()
 	for {
 		if err := k.out.flush(); err != nil {
@@ -157,7 +161,7 @@ func (k *kindsWatch) run(ctx context.Context, kinds []*viewed) error {
 
 // failed ends the stream with an event where the client can do something.
 func (k *kindsWatch) failed(err error) error {
-	if _, ok := errors.AsType[*cache.CostError](err); ok {
+	if _, ok := errors.AsType[*cache.CostError](err); ok || isStatus(err) {
 		return k.out.failure(statusOf(err))
 	}
 	return err
@@ -201,15 +205,18 @@ func (k *kindsWatch) follow(ctx context.Context, name string, res *viewed) (bool
 	if _, known := k.versions[name]; known && res.view.State == cache.Unwatched {
 		k.forget(name)
 	}
-	if res.view.Store == nil {
+	if err := res.refused(k.query.Namespaces); err != nil {
+		k.forget(name)
+		res.because(err)
 		return false, nil
 	}
-	f := &follower{name: name, watcher: watcher{viewed: res, server: k.server, query: k.query, state: res.view.State}}
+	if res.reader == nil {
+		return false, nil
+	}
+	f := &follower{name: name, watcher: watcher{viewed: res, server: k.server, rights: k.rights, query: k.query, state: res.view.State}}
 	start, err := k.start(ctx, f)
 	if isOwn(err) {
-		told := *res.view
-		told.Reason = err.Error()
-		res.view = &told
+		res.because(err)
 		return false, nil
 	}
 	if errors.Is(err, cache.ErrStopped) {
@@ -232,7 +239,7 @@ func (k *kindsWatch) follow(ctx context.Context, name string, res *viewed) (bool
 // start finds where to begin: after the version that the client has, or with the
 // objects there are.
 func (k *kindsWatch) start(ctx context.Context, f *follower) (start beginning, err error) {
-	if f.matcher, err = f.view.Store.Matcher(k.query.Query); err != nil {
+	if f.matcher, err = f.reader.Matcher(k.query.Query); err != nil {
 		return beginning{}, err
 	}
 	since, known := k.versions[f.name]
@@ -243,8 +250,10 @@ func (k *kindsWatch) start(ctx context.Context, f *follower) (start beginning, e
 		return f.restart(ctx, k.resumed)
 	case since == void:
 		return f.restart(ctx, false)
+	case k.marks[f.name] != f.mark():
+		return f.restart(ctx, true)
 	}
-	return f.resume(ctx, since, time.Until(k.waiting))
+	return f.resumeAt(ctx, since, time.Until(k.waiting))
 }
 
 // begin writes what a resource begins with. Initial objects have no id, see
@@ -253,7 +262,7 @@ func (k *kindsWatch) begin(ctx context.Context, f *follower, start beginning) er
 	if start.resync {
 		k.forget(f.name)
 	}
-	k.versions[f.name] = f.sub.Version()
+	k.versions[f.name], k.marks[f.name] = f.sub.Version(), f.mark()
 	if start.initial == nil {
 		return nil
 	}
@@ -356,17 +365,17 @@ func (k *kindsWatch) take(ctx context.Context, b batch) error {
 // Versions of one mean nothing in another.
 func (k *kindsWatch) shown(f *follower) bool {
 	now, ok := k.server.Caches.Resource(f.view.Spec.Resource)
-	return ok && now.View().Store == f.view.Store
+	return ok && now.View().SameCopy(f.view)
 }
 
 // left reports whether a resource has another store than the one that is
 // followed, or none any more. One that cannot be read just now may still have it:
 // its end would be told to the one who follows it.
 func (f *follower) left(now *cache.View) bool {
-	if now.Store == nil {
+	if !now.Readable() {
 		return now.State == cache.Unwatched
 	}
-	return now.Store != f.view.Store
+	return !now.SameCopy(f.view)
 }
 
 // leave ends the following of a resource.
@@ -376,18 +385,23 @@ func (k *kindsWatch) leave(f *follower) {
 	k.forget(f.name)
 }
 
-// refresh looks for resources that came, went, were replaced or changed state.
+// refresh looks for resources that came, went, were replaced or changed state, and for
+// those of which something else may be seen than before.
 func (k *kindsWatch) refresh(ctx context.Context) error {
+	k.refreshed = time.Now()
 	found, err := k.server.resourcesOf(k.params)
-	kinds := viewsOf(found)
-	for _, res := range kinds {
-		if f := k.followers[res.view.Spec.Resource.String()]; f != nil && f.left(res.view) {
-			k.leave(f)
-		}
-	}
 	if err != nil { // the last of them is gone, or one named in full
 		k.leaveGone()
 		return nil
+	}
+	kinds, err := seeAll(ctx, found, k.query)
+	if err != nil {
+		return k.refuse(err)
+	}
+	for _, res := range kinds {
+		if f := k.followers[res.view.Spec.Resource.String()]; f != nil && (f.left(res.view) || f.mark() != res.mark()) {
+			k.leave(f)
+		}
 	}
 	k.dropMissing(kinds)
 	if err := k.join(ctx, kinds); err != nil {
@@ -426,6 +440,7 @@ func (k *kindsWatch) dropMissing(kinds []*viewed) {
 		k.state(name, kindState{State: cache.Unwatched, Reason: "the resource is gone"}, false)
 		delete(k.told, name)
 		delete(k.versions, name)
+		delete(k.marks, name)
 	}
 }
 
@@ -443,8 +458,10 @@ func (k *kindsWatch) routine(ctx context.Context) error {
 			k.leave(f)
 		}
 	}
-	if err := k.refresh(ctx); err != nil {
-		return err
+	if k.moved(ctx) || time.Since(k.refreshed) >= min(stateInterval, k.server.Heartbeat, k.server.Bookmarks) {
+		if err := k.refresh(ctx); err != nil {
+			return err
+		}
 	}
 	if time.Since(k.toldAt) >= k.server.Bookmarks {
 		k.bookmark(false)
@@ -458,32 +475,6 @@ func (k *kindsWatch) routine(ctx context.Context) error {
 // bookmark tells in an id how far each resource is. The first one marks the end
 // of the initial objects.
 func (k *kindsWatch) bookmark(initial bool) {
-	k.out.message(formatVersions(k.versions), message{Type: "BOOKMARK", Initial: initial})
+	k.out.message(formatVersions(k.versions, k.marks), message{Type: "BOOKMARK", Initial: initial})
 	k.written, k.toldAt = false, time.Now()
-}
-
-// formatVersions writes name=version pairs, for the id of events.
-func formatVersions(versions map[string]string) string {
-	var pairs []string
-	for name, version := range versions {
-		pairs = append(pairs, name+"="+cmp.Or(version, void))
-	}
-	slices.Sort(pairs)
-	return strings.Join(pairs, ",")
-}
-
-func parseVersions(id string) (map[string]string, error) {
-	versions := map[string]string{}
-	if id == "" {
-		return versions, nil
-	}
-	for pair := range strings.SplitSeq(id, ",") {
-		name, version, ok := strings.Cut(pair, "=")
-		since, err := parseVersionText("", version)
-		if !ok || name == "" || version == "" || err != nil {
-			return nil, invalid("Last-Event-ID", "%q is not the id of an event of this stream: want name=version pairs", fmt.Sprintf("%.100s", id))
-		}
-		versions[name] = since
-	}
-	return versions, nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -16,22 +17,45 @@ import (
 // only a person changes.
 const retryGivenUp = 30
 
-// viewed is a resource and the View that one request takes of it. All that is
-// said of the resource in the answer is of this View.
+// viewed is a resource and the View that one request takes of it, as who asks may see
+// it. All that is said of the resource in the answer is of this View.
 type viewed struct {
 	Resource
-	view *cache.View
+	grant
+	view   *cache.View
+	reader *cache.Reader // nil unless the View is readable
 }
 
-func viewOf(res Resource) *viewed { return &viewed{res, res.View()} }
-
-func viewsOf(resources []Resource) []*viewed {
-	views := make([]*viewed, len(resources))
-	for i, res := range resources {
-		views[i] = viewOf(res)
+// see takes a View of a resource, as what may be seen of it with verbs.
+func see(ctx context.Context, res Resource, verbs ...cache.Verb) (*viewed, error) {
+	g, err := granted(ctx, res.Spec(), verbs...)
+	if err != nil {
+		return nil, err
 	}
-	return views
+	return viewOf(res, g), nil
 }
+
+func viewOf(res Resource, g grant) *viewed {
+	view := res.View().SeenBy(g.scope)
+	v := &viewed{Resource: res, grant: g, view: view}
+	if v.reader = view.Reader(g.scope); v.reader != nil {
+		v.reader = v.reader.For(g.who.Name())
+	}
+	return v
+}
+
+// latest is the resource as it is now, seen by the same rights.
+func (v *viewed) latest() *viewed { return viewOf(v.Resource, v.grant) }
+
+// because says why the resource is not answered.
+func (v *viewed) because(err error) {
+	told := *v.view
+	told.Reason = err.Error()
+	v.view = &told
+}
+
+// refused is why nothing of what is asked for may be seen; nil if something may.
+func (v *viewed) refused(namespaces []string) error { return v.refusal(v.view.Spec, namespaces) }
 
 // lookup finds the resource the path names, readable or not. One that is not
 // watched comes with cache.ErrNotWatched.
@@ -43,24 +67,29 @@ func (s *Server) lookup(r *http.Request) (Resource, error) {
 	return s.Caches.Lookup(paramsOf(r).Get("cluster"), name)
 }
 
-// lookupReadable finds the resource the path names and refuses one without
-// data. It sets the headers that say how fresh the data is.
-func (s *Server) lookupReadable(w http.ResponseWriter, r *http.Request) (*viewed, error) {
+// lookupReadable finds the resource the path names and refuses one of which nothing
+// may be seen with verbs, and one without data.
+func (s *Server) lookupReadable(w http.ResponseWriter, r *http.Request, verbs ...cache.Verb) (*viewed, error) {
 	res, err := s.lookup(r)
 	if err != nil {
 		return nil, err
 	}
-	return readableOf(w, res)
+	return readableOf(w, r, res, verbs...)
 }
 
-func readableOf(w http.ResponseWriter, res Resource) (*viewed, error) {
-	a := viewOf(res)
-	if a.view.Store == nil {
-		return nil, notReadable(w, a.view)
+func readableOf(w http.ResponseWriter, r *http.Request, res Resource, verbs ...cache.Verb) (*viewed, error) {
+	v, err := see(r.Context(), res, verbs...)
+	if err == nil {
+		err = v.refused(nil)
 	}
-	return a, nil
+	if err != nil {
+		return nil, err
+	}
+	if v.reader == nil {
+		return nil, notReadable(w, v.view)
+	}
+	return v, nil
 }
-
 func (s *Server) checkCluster(name string) error {
 	if name == "" {
 		return nil

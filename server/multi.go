@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
-	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/summary"
+	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/reply"
 )
 
@@ -71,8 +71,7 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case q.watch && q.summary.Grouped:
 		return s.watchGroups(w, r, q, func() ([]*viewed, error) {
-			kinds, err := s.resourcesOf(p)
-			return viewsOf(kinds), err
+			return s.see(r.Context(), p, q)
 		})
 	case q.watch:
 		return s.watchKinds(w, r, q)
@@ -81,14 +80,13 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	missing := s.undiscoveredKinds(s.clustersOf(p), patternsOf(p))
-	kinds, err := s.resourcesOf(p)
+	views, err := s.see(r.Context(), p, q)
 	if err != nil {
 		return err
 	}
 	if q.token != "" {
-		return s.nextKinds(w, r, q)
+		return s.nextKinds(w, r, q, views)
 	}
-	views := viewsOf(kinds)
 	tag := kindsTag(r, views)
 	if !q.timely() && !q.explain && missing == nil && notModified(w, r, tag) {
 		return nil
@@ -102,11 +100,11 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	if q.timely() || q.explain {
 		w.Header().Del("ETag")
 	}
-	return s.answerKinds(w, r, q, a)
+	return s.answerKinds(w, r, q, views, a)
 }
 
 // answerKinds shapes what was found.
-func (s *Server) answerKinds(w http.ResponseWriter, r *http.Request, q *query, a *kindsAnswer) error {
+func (s *Server) answerKinds(w http.ResponseWriter, r *http.Request, q *query, kinds []*viewed, a *kindsAnswer) error {
 	if q.explain {
 		return writeExplanation(w, r, a.plans, a.states, q.pretty)
 	}
@@ -126,7 +124,7 @@ func (s *Server) answerKinds(w http.ResponseWriter, r *http.Request, q *query, a
 	}
 	objects := a.objects
 	a.objects, a.plans = nil, nil // not kept for further pages
-	part := s.pager.First(s.kindsToken(r, q), a, objects, q.limit)
+	part := s.pager.First(kindsQuestion(r, q, kinds), a, objects, q.limit)
 	if part.Continue != "" {
 		w.Header().Del("ETag")
 	}
@@ -138,8 +136,8 @@ func (s *Server) answerKinds(w http.ResponseWriter, r *http.Request, q *query, a
 	return writeList(w, r, l, q.view)
 }
 
-func (s *Server) nextKinds(w http.ResponseWriter, r *http.Request, q *query) error {
-	part, err := s.pager.Next(r.Context(), s.kindsToken(r, q), q.token, q.limit)
+func (s *Server) nextKinds(w http.ResponseWriter, r *http.Request, q *query, kinds []*viewed) error {
+	part, err := s.pager.Next(r.Context(), kindsQuestion(r, q, kinds), q.token, q.limit)
 	if err != nil {
 		return err
 	}
@@ -151,8 +149,18 @@ func (s *Server) nextKinds(w http.ResponseWriter, r *http.Request, q *query) err
 	return writeList(w, r, l, q.view)
 }
 
-// kindsToken stands for the question in continue tokens.
-func (s *Server) kindsToken(r *http.Request, q *query) string {
+// kindsQuestion is what continue tokens are of.
+func kindsQuestion(r *http.Request, q *query, kinds []*viewed) cache.Question {
+	rights := fnv.New64a()
+	for _, k := range kinds {
+		if !k.scope.Whole() {
+			fmt.Fprintf(rights, "%s %s\n", k.view.Spec.Resource, k.mark())
+		}
+	}
+	return cache.Question{Query: kindsToken(r, q), Scope: fmt.Sprintf("%x", rights.Sum64()), Owner: access.From(r.Context()).Name()}
+}
+
+func kindsToken(r *http.Request, q *query) string {
 	p := paramsOf(r)
 	token := q.Token() + "/" + strings.Join(p.Values["cluster"], ",") + "/" + p.Get("resources")
 	if q.table {
@@ -252,22 +260,25 @@ func askKinds(ctx context.Context, kinds []*viewed, q cache.Query, table bool) (
 }
 
 // isOwn reports whether a question cannot be asked of one resource, and perhaps of
-// others: it has no such index, or its rule takes the field out.
+// others: it has no such index, its rule takes the field out, or it may not be seen.
 func isOwn(err error) bool {
 	bad, ok := errors.AsType[*cache.InvalidError](err)
-	return ok && (bad.Parameter == "index" || bad.Parameter == "fieldSelector")
+	return ok && (bad.Parameter == "index" || bad.Parameter == "fieldSelector") || apierrors.IsForbidden(err)
 }
 
 func (a *kindsAnswer) ask(ctx context.Context, i int, q cache.Query) (kindState, error) {
 	res := a.kinds[i]
 	state := newKindState(res.view)
-	if res.view.Store == nil {
+	if err := res.refused(q.Namespaces); err != nil {
+		return state, err
+	}
+	if res.reader == nil {
 		if state.Reason == "" {
 			state.Reason = "there is no data"
 		}
 		return state, nil
 	}
-	found, err := res.view.Store.Select(ctx, q)
+	found, err := res.reader.Select(ctx, q)
 	if err != nil {
 		return state, err
 	}
@@ -328,139 +339,16 @@ func named(names []string) string {
 
 func kindsTag(r *http.Request, kinds []*viewed) string { return etag(r, revisionsOf(kinds)) }
 
-// revisionsOf changes with every resource.
+// revisionsOf changes with every resource, and with what may be seen of it.
 func revisionsOf(kinds []*viewed) string {
 	sum := fnv.New64a()
 	for _, k := range kinds {
 		fmt.Fprintf(sum, "%s %s %s\n", k.view.Spec.Resource, k.view.State, k.view.Reason)
-		if store := k.view.Store; store != nil {
-			fmt.Fprintf(sum, "%s %d\n", store.Epoch(), store.Revision())
+		if k.reader != nil {
+			fmt.Fprintf(sum, "%s %d%s\n", k.reader.Epoch(), k.reader.Revision(), k.mark())
 		}
 	}
 	return fmt.Sprintf("%x", sum.Sum64())
-}
-
-// resourcesOf finds the resources that the parameters name, each once, in the
-// order of cache.Resource.Compare.
-func (s *Server) resourcesOf(p params) ([]Resource, error) {
-	clusters := s.clustersOf(p)
-	for _, name := range clusters {
-		if err := s.checkCluster(name); err != nil {
-			return nil, err
-		}
-	}
-	found := map[cache.Resource]Resource{}
-	column := 1
-	for text := range strings.SplitSeq(patternsOf(p), ",") {
-		some, err := s.resourcesLike(clusters, strings.TrimSpace(text), column)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range some {
-			found[r.Spec().Resource] = r
-		}
-		column += len(text) + 1
-	}
-	var all []Resource
-	for _, r := range found {
-		all = append(all, r)
-	}
-	slices.SortFunc(all, func(a, b Resource) int { return a.Spec().Compare(b.Spec().Resource) })
-	return all, nil
-}
-
-// clustersOf are those that the parameters name, or all.
-func (s *Server) clustersOf(p params) []string {
-	if named := p.Values["cluster"]; len(named) > 0 {
-		return named
-	}
-	var all []string
-	for _, c := range s.Caches.Clusters() {
-		all = append(all, c.Name)
-	}
-	return all
-}
-
-func patternsOf(p params) string {
-	if p.Has("resources") {
-		return p.Get("resources")
-	}
-	return "*"
-}
-
-// globs are the characters that make a name a pattern.
-const globs = "*?["
-
-// resourcesLike finds the resources of one pattern. A name without globs is one
-// that kubectl accepts, and must exist in one of the clusters.
-func (s *Server) resourcesLike(clusters []string, pattern string, column int) ([]Resource, error) {
-	if !strings.ContainsAny(pattern, globs) {
-		if pattern == "" {
-			return nil, invalid("resources", "column %d: a name is missing; write for example pods,*.apps", column)
-		}
-		return s.resourcesCalled(clusters, pattern, column)
-	}
-	match, err := resourcePattern(pattern)
-	if err != nil {
-		return nil, invalid("resources", "column %d: %v", column, err)
-	}
-	missing := s.undiscoveredKinds(clusters, pattern)
-	var some []Resource
-	for _, r := range s.Caches.Resources() {
-		if spec := r.Spec(); slices.Contains(clusters, spec.Cluster) && match(spec) {
-			some = append(some, r)
-		}
-	}
-	if len(some) == 0 && missing != nil {
-		return nil, noneReadable(missing)
-	}
-	if len(some) == 0 {
-		return nil, notFound("resources: column %d: no resource is called like %s", column, pattern)
-	}
-	return some, nil
-}
-
-func (s *Server) resourcesCalled(clusters []string, name string, column int) ([]Resource, error) {
-	var all []Resource
-	var unknown error
-	for _, cluster := range clusters {
-		r, err := s.Caches.Lookup(cluster, name)
-		switch {
-		case err == nil, errors.Is(err, cache.ErrNotWatched):
-			all = append(all, r)
-		case errors.Is(err, cache.ErrUnknownResource):
-			unknown = err
-		default:
-			return nil, fmt.Errorf("resources: column %d: %w", column, err)
-		}
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("resources: column %d: %w", column, unknown)
-	}
-	return all, nil
-}
-
-var versionPart = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
-
-// resourcePattern reads *, *.apps, dep*.apps and *.v1.apps as config.yaml does:
-// a star for the resource does not reach into the group.
-func resourcePattern(pattern string) (func(cache.Spec) bool, error) {
-	if _, err := path.Match(pattern, ""); err != nil || strings.Contains(pattern, "/") {
-		return nil, fmt.Errorf("%q is not a glob over names such as deployments.apps", pattern)
-	}
-	if pattern == "*" {
-		return func(cache.Spec) bool { return true }, nil
-	}
-	resource, group, _ := strings.Cut(strings.ToLower(pattern), ".")
-	version := ""
-	if v, rest, _ := strings.Cut(group, "."); versionPart.MatchString(v) {
-		version, group = v, rest
-	}
-	return func(spec cache.Spec) bool {
-		okResource, _ := path.Match(resource, spec.GVR.Resource)
-		okGroup, _ := path.Match(group, spec.GVR.Group)
-		return okResource && okGroup && (version == "" || version == spec.GVR.Version)
-	}, nil
 }
 
 // facets computes the facets that q asks for, none if it does not.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/reply"
 )
 
@@ -17,7 +19,7 @@ func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.answer(w, r, q, func() (*viewed, error) { return s.lookupReadable(w, r) })
+	return s.answer(w, r, q, func() (*viewed, error) { return s.lookupReadable(w, r, q.verbs()...) })
 }
 
 // answer gives the objects that q selects of the resource in the path, which find
@@ -36,30 +38,33 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query, find f
 		return err
 	}
 	res, err := find()
+	if err == nil {
+		err = res.refused(q.Namespaces)
+	}
 	if err != nil {
 		return err
 	}
 	if err := checkNamespaces(w, res.view, q.Namespaces); err != nil {
 		return err
 	}
-	if err := waitVersion(r.Context(), res.view.Store, q.version, q.wait); err != nil {
+	if err := waitVersion(r.Context(), res.reader, q.version, q.wait); err != nil {
 		return err
 	}
 	// A client only has the tag of an answer that was whole, and would be whole
 	// again. A page that continues has none: its token expires, and a client
 	// sent back to it by 304 would never get another.
-	setFreshness(w.Header(), res.view, res.view.Store.Version())
-	if q.token == "" && !q.explain && !q.timely() && notModified(w, r, revisionTag(r, res.view.Store, res.view.Store.Revision())) {
+	setFreshness(w.Header(), res.view, res.reader.Version())
+	if q.token == "" && !q.explain && !q.timely() && notModified(w, r, revisionTag(r, res, res.reader.Revision())) {
 		return nil
 	}
 	if !q.needsAll() {
-		page, err := res.view.Store.Page(r.Context(), q.Query, q.limit, q.token)
+		page, err := res.reader.Page(r.Context(), q.Query, q.limit, q.token)
 		if err != nil {
 			return err
 		}
 		return s.writePage(w, r, res, q, page, nil)
 	}
-	found, err := res.view.Store.Select(r.Context(), q.Query)
+	found, err := res.reader.Select(r.Context(), q.Query)
 	if err != nil {
 		return err
 	}
@@ -89,7 +94,7 @@ func (s *Server) answerFound(w http.ResponseWriter, r *http.Request, res *viewed
 	if err != nil {
 		return err
 	}
-	return s.writePage(w, r, res, q, res.view.Store.FirstPage(q.Query, found, q.limit), facets)
+	return s.writePage(w, r, res, q, res.reader.FirstPage(q.Query, found, q.limit), facets)
 }
 
 func (s *Server) writePage(w http.ResponseWriter, r *http.Request, res *viewed, q *query, page *cache.Page, facets []facet) error {
@@ -116,12 +121,13 @@ func setAnswered(h http.Header, r *http.Request, res *viewed, q *query, found *c
 	setFaults(h, found.Faults)
 	h.Del("ETag")
 	if !q.timely() {
-		h.Set("ETag", revisionTag(r, res.view.Store, found.Revision))
+		h.Set("ETag", revisionTag(r, res, found.Revision))
 	}
 }
 
-func revisionTag(r *http.Request, store *cache.Store, revision uint64) string {
-	return etag(r, fmt.Sprintf("%s-%d", store.Epoch(), revision))
+// revisionTag is of an answer about all that may be seen of a resource.
+func revisionTag(r *http.Request, res *viewed, revision uint64) string {
+	return etag(r, fmt.Sprintf("%s-%d%s", res.reader.Epoch(), revision, res.mark()))
 }
 
 func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
@@ -144,32 +150,42 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
 	if v.table {
 		return invalid("view", "table is of lists")
 	}
-	res, err := s.wantsJSON(w, r)
+	if err := negotiate(w, r, typeJSON); err != nil {
+		return err
+	}
+	found, err := s.lookup(r)
 	if err != nil {
 		return err
 	}
-	key, err := objectKey(r, res.view.Spec)
+	key, err := objectKey(r, found.Spec())
 	if err != nil {
 		return err
+	}
+	res, err := seeObject(r.Context(), found, key)
+	if err != nil {
+		return err
+	}
+	if res.reader == nil {
+		return notReadable(w, res.view)
 	}
 	for _, m := range res.view.Missing {
 		if m.Namespace == key.Namespace {
 			return namespaceMissing(w, res.view, m)
 		}
 	}
-	if err := waitVersion(r.Context(), res.view.Store, version, wait); err != nil {
+	if err := waitVersion(r.Context(), res.reader, version, wait); err != nil {
 		return err
 	}
-	object, at, revision, ok := res.view.Store.GetAt(key)
+	object, at, revision, ok := res.reader.GetAt(key)
 	setFreshness(w.Header(), res.view, at)
-	if !ok && !res.view.Store.Covers(key.Namespace) {
+	if !ok && !res.reader.Covers(key.Namespace) {
 		return statusError(withCause(reply.Failure(http.StatusNotFound, metav1.StatusReasonNotFound,
 			fmt.Sprintf("%s %q is not here and may exist: the configuration selects only some of them", res.view.Spec.Name(), key)), "NotWatched", ""))
 	}
 	if !ok {
 		return notFound("%s %q not found", res.view.Spec.Name(), key)
 	}
-	if notModified(w, r, objectTag(r, res.view.Store, object, revision)) {
+	if notModified(w, r, objectTag(r, res, object, revision)) {
 		return nil
 	}
 	body, err := (&encoder{view: v}).append(nil, object)
@@ -188,11 +204,27 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
 
 // objectTag is made of the object's own version: it outlives changes of other
 // objects. Those of some aggregated API servers have none.
-func objectTag(r *http.Request, store *cache.Store, o *cache.Object, revision uint64) string {
+func objectTag(r *http.Request, res *viewed, o *cache.Object, revision uint64) string {
 	if o.ResourceVersion() == "" {
-		return revisionTag(r, store, revision)
+		return revisionTag(r, res, revision)
 	}
-	return etag(r, fmt.Sprintf("%s-%s-%s", store.Epoch(), o.UID(), o.ResourceVersion()))
+	return etag(r, fmt.Sprintf("%s-%s-%s", res.reader.Epoch(), o.UID(), o.ResourceVersion()))
+}
+
+// seeObject is see for one object, which may be got or listed. The answer where it may
+// not is the same whether it exists or not.
+func seeObject(ctx context.Context, res Resource, key cache.Key) (*viewed, error) {
+	for _, verb := range []cache.Verb{cache.List, cache.Get} {
+		v, err := see(ctx, res, verb)
+		if err != nil {
+			return nil, err
+		}
+		if v.scope.Sees(key) {
+			return v, nil
+		}
+	}
+	who := access.From(ctx)
+	return nil, access.Forbidden(who, attributes(res.Spec(), cache.Get, key), "")
 }
 
 // objectKey reads the last two parts of the path; the namespace of objects at

@@ -91,8 +91,8 @@ func TestOneView(t *testing.T) {
 				other.replace(t, "200")
 				for i, first := range []string{"100", "200"} {
 					views := []*cache.View{
-						{Spec: w.pods.spec, State: cache.Live, Proof: time.Now(), Store: w.pods.store},
-						{Spec: w.pods.spec, State: cache.Stale, Reason: "watch down", Proof: time.Now().Add(-time.Hour), Store: other.store},
+						(&cache.View{Spec: w.pods.spec, State: cache.Live, Proof: time.Now()}).Hold(w.pods.store),
+						(&cache.View{Spec: w.pods.spec, State: cache.Stale, Reason: "watch down", Proof: time.Now().Add(-time.Hour)}).Hold(other.store),
 					}
 					w.pods.views, w.pods.taken = append(views[i:], views[:i]...), 0
 					rec := w.one(t, test.target, test.mark)
@@ -124,7 +124,7 @@ func TestUnreadableView(t *testing.T) {
 	w := newWorld(t)
 	w.pods.views = []*cache.View{
 		{Spec: w.pods.spec, State: cache.Syncing, Reason: "listing"},
-		{Spec: w.pods.spec, State: cache.Live, Proof: time.Now(), Store: w.pods.store},
+		(&cache.View{Spec: w.pods.spec, State: cache.Live, Proof: time.Now()}).Hold(w.pods.store),
 	}
 	for _, target := range []string{
 		"/v1/resources/pods/objects", "/v1/resources/pods/objects?watch=true", "/v1/resources/pods/objects/a/one", "/v1/query?resources=pods",

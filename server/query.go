@@ -68,6 +68,15 @@ func parseQuery(p params) (*query, error) {
 	return q, nil
 }
 
+// verbs are what it takes to see the answer. A stream begins with a list, and shows
+// what becomes of it.
+func (q *query) verbs() []cache.Verb {
+	if q.watch {
+		return []cache.Verb{cache.List, cache.Watch}
+	}
+	return []cache.Verb{cache.List}
+}
+
 // clock reports whether what q selects depends on the time.
 func (q *query) clock() bool { return q.Filter != nil && q.Filter.Clock() }
 
@@ -170,19 +179,19 @@ func parseVersionText(name, v string) (string, error) {
 	return v, nil
 }
 
-// waitVersion waits until store has reached version, but not longer than wait.
-func waitVersion(ctx context.Context, store *cache.Store, version string, wait time.Duration) error {
+// waitVersion waits until a copy has reached version, but not longer than wait.
+func waitVersion(ctx context.Context, reader *cache.Reader, version string, wait time.Duration) error {
 	if version == "" {
 		return nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err := store.WaitVersion(waiting, version)
+	err := reader.WaitVersion(waiting, version)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if errors.Is(err, cache.ErrTooNew) {
-		return &tooNewError{version, store.Version()}
+		return &tooNewError{version, reader.Version()}
 	}
 	return err
 }
@@ -200,5 +209,5 @@ func (s *Server) wantsJSON(w http.ResponseWriter, r *http.Request) (*viewed, err
 	if err := negotiate(w, r, typeJSON); err != nil {
 		return nil, err
 	}
-	return s.lookupReadable(w, r)
+	return s.lookupReadable(w, r, cache.List)
 }

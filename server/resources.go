@@ -104,6 +104,25 @@ func itemOf(s cache.Status) resourceItem {
 	return item
 }
 
+// seenStatus is a Status as it may be shown to who sees no more than scope. Of what is
+// seen in part, objects and their bytes are counted anew; when and how often others
+// changed is not told. Of what is not seen at all nothing is told but that it is served.
+func seenStatus(s cache.Status, scope cache.Scope) cache.Status {
+	if scope.Whole() {
+		return s
+	}
+	seen := cache.Status{View: *s.View.SeenBy(scope), Indexes: s.Indexes}
+	if scope.Empty() {
+		seen.Since, seen.Proof, seen.Missing = time.Time{}, time.Time{}, nil
+		return seen
+	}
+	seen.ResourceVersion = s.ResourceVersion
+	if reader := seen.Reader(scope); reader != nil {
+		seen.Objects, seen.Bytes, seen.RawBytes = reader.Size()
+	}
+	return seen
+}
+
 func (s *Server) listResources(w http.ResponseWriter, r *http.Request) error {
 	pretty, err := paramsOf(r).flag("pretty")
 	if err != nil {
@@ -118,9 +137,14 @@ func (s *Server) listResources(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer := list[resourceItem]{Kind: "ResourceList", APIVersion: apiVersion, Items: []resourceItem{}}
 	for _, res := range s.Caches.Resources() {
-		if status := res.Status(); cluster == "" || cluster == status.Spec.Cluster {
-			answer.Items = append(answer.Items, itemOf(status))
+		if spec := res.Spec(); cluster != "" && cluster != spec.Cluster {
+			continue
 		}
+		g, err := granted(r.Context(), res.Spec(), cache.List)
+		if err != nil {
+			return err
+		}
+		answer.Items = append(answer.Items, itemOf(seenStatus(res.Status(), g.scope)))
 	}
 	tag, err := contentTag(r, answer.Items...)
 	if err != nil {
@@ -144,7 +168,11 @@ func (s *Server) getResource(w http.ResponseWriter, r *http.Request) error {
 	if err != nil && !errors.Is(err, cache.ErrNotWatched) {
 		return err // of one that is not watched the answer says just that
 	}
-	status := res.Status()
+	g, err := granted(r.Context(), res.Spec(), cache.List)
+	if err != nil {
+		return err
+	}
+	status := seenStatus(res.Status(), g.scope)
 	item := itemOf(status)
 	setFreshness(w.Header(), &status.View, status.ResourceVersion)
 	tag, err := contentTag(r, item)

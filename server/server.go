@@ -26,7 +26,7 @@ func (s *Server) ownRoutes(r chi.Router) {
 	s.get(r, "/livez", s.livez)
 	s.get(r, "/healthz", s.livez)
 	s.get(r, "/readyz", s.readyz, "stale", "verbose")
-	s.get(r, "/metrics", s.serveMetrics)
+	s.get(r, "/metrics", mayRead(s.serveMetrics))
 	r.Get("/*", s.handle(s.page)) // the query is the page's own business
 	r.Head("/*", s.handle(s.page))
 

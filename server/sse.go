@@ -24,8 +24,12 @@ type eventWriter struct {
 	control *http.ResponseController
 	enc     encoder
 	buf     []byte
+	mark    string    // ends the ids: of the rights that the stream shows, see watcher.resume
 	flushed time.Time // when something last left
 }
+
+// markSeparator is between a version and the rights that events are seen by.
+const markSeparator = "~"
 
 func newEventWriter(w http.ResponseWriter, v view) *eventWriter {
 	return &eventWriter{
@@ -168,6 +172,9 @@ func (e *eventWriter) event(name, id string, data []byte) error {
 		data = line.Bytes()
 	}
 	_, _ = e.out.WriteString("event: " + name + "\n")
+	if id != "" && id != void && e.mark != "" {
+		id += markSeparator + e.mark
+	}
 	if id != "" {
 		_, _ = e.out.WriteString("id: " + id + "\n")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -26,6 +27,7 @@ const (
 type watcher struct {
 	*viewed // as of the beginning
 	server  *Server
+	rights  *rights
 	query   *query
 	matcher *cache.Matcher
 	sub     *cache.Subscription
@@ -56,6 +58,9 @@ func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query, 
 		return err
 	}
 	res, err := find()
+	if err == nil {
+		err = res.refused(q.Namespaces)
+	}
 	if err != nil {
 		return err
 	}
@@ -69,7 +74,7 @@ func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query, 
 
 	ctx, cancel := s.watchContext(r, q)
 	defer cancel()
-	watch := &watcher{viewed: res, server: s, query: q, state: res.view.State, facets: s.watchedFacets(q)}
+	watch := &watcher{viewed: res, server: s, rights: newRights(res.who), query: q, state: res.view.State, facets: s.watchedFacets(q)}
 	start, err := watch.begin(ctx, r)
 	if err != nil {
 		return err
@@ -82,6 +87,7 @@ func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query, 
 		return nil
 	}
 	watch.out = newEventWriter(w, q.view)
+	watch.out.mark = res.mark()
 	if err := watch.run(ctx, start); err != nil {
 		return &abortError{err}
 	}
@@ -112,7 +118,7 @@ func (s *Server) watchContext(r *http.Request, q *query) (context.Context, conte
 // 410 instead, as from the API server.
 func (w *watcher) begin(ctx context.Context, r *http.Request) (beginning, error) {
 	var err error
-	if w.matcher, err = w.view.Store.Matcher(w.query.Query); err != nil {
+	if w.matcher, err = w.reader.Matcher(w.query.Query); err != nil {
 		return beginning{}, err
 	}
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
@@ -127,15 +133,26 @@ func (w *watcher) begin(ctx context.Context, r *http.Request) (beginning, error)
 	case err != nil:
 		return beginning{}, err
 	}
-	w.sub, err = w.view.Store.Watch(w.query.version)
+	w.sub, err = w.reader.Watch(w.query.version)
 	return beginning{}, err
 }
 
+// resume goes on after an event that the client has. What it has by other rights is not
+// what it may see now, and may be more.
 func (w *watcher) resume(ctx context.Context, last string, wait time.Duration) (beginning, error) {
+	last, mark, _ := strings.Cut(last, markSeparator)
 	last, err := parseVersionText("Last-Event-ID", last)
 	if err != nil {
 		return beginning{}, err
 	}
+	if last == "" || mark != w.mark() {
+		return w.restart(ctx, true)
+	}
+	return w.resumeAt(ctx, last, wait)
+}
+
+// resumeAt goes on after a version.
+func (w *watcher) resumeAt(ctx context.Context, last string, wait time.Duration) (beginning, error) {
 	if last == "" || w.query.clock() {
 		return w.restart(ctx, true)
 	}
@@ -146,7 +163,7 @@ func (w *watcher) resume(ctx context.Context, last string, wait time.Duration) (
 	if back {
 		return w.restart(ctx, true)
 	}
-	w.sub, err = w.view.Store.Watch(last)
+	w.sub, err = w.reader.Watch(last)
 	if errors.Is(err, cache.ErrExpired) {
 		return w.restart(ctx, true)
 	}
@@ -164,7 +181,7 @@ func (w *watcher) await(ctx context.Context, version string, wait time.Duration)
 		if w.mayBe {
 			soon = time.Until(over)
 		}
-		if err = waitVersion(ctx, w.view.Store, version, soon); !errors.Is(err, cache.ErrTooNew) {
+		if err = waitVersion(ctx, w.reader, version, soon); !errors.Is(err, cache.ErrTooNew) {
 			return err == nil && w.passed(), err
 		}
 		w.ahead = version
@@ -184,7 +201,7 @@ func (w *watcher) wentBack(ctx context.Context) bool {
 	switch {
 	case w.ahead == "":
 		return false
-	case reached(w.view.Store, w.ahead):
+	case reached(w.reader, w.ahead):
 		return w.passed()
 	case time.Now().Before(w.askAt):
 		return false
@@ -207,9 +224,9 @@ func (w *watcher) passed() bool {
 	return inVain
 }
 
-// reached reports whether a store is known to be at a version, or beyond.
-func reached(store *cache.Store, version string) bool {
-	c, err := resourceversion.CompareResourceVersion(store.Version(), version)
+// reached reports whether a copy is known to be at a version, or beyond.
+func reached(reader *cache.Reader, version string) bool {
+	c, err := resourceversion.CompareResourceVersion(reader.Version(), version)
 	return err == nil && c >= 0
 }
 
@@ -219,10 +236,10 @@ func (w *watcher) restart(ctx context.Context, resync bool) (beginning, error) {
 	var err error
 	for range selectTries {
 		var now *cache.Result
-		if now, err = w.view.Store.Select(ctx, w.query.Query); err != nil {
+		if now, err = w.reader.Select(ctx, w.query.Query); err != nil {
 			return beginning{}, err
 		}
-		if w.sub, err = w.view.Store.Watch(now.Version); err == nil {
+		if w.sub, err = w.reader.Watch(now.Version); err == nil {
 			return beginning{resync: resync, initial: now}, nil
 		}
 		if !errors.Is(err, cache.ErrExpired) {
@@ -244,6 +261,8 @@ func (w *watcher) run(ctx context.Context, start beginning) error {
 		events, err := w.sub.Next(next)
 		cancel()
 		switch {
+		case ctx.Err() == nil && w.rights.changed(ctx, w.viewed):
+			return ended(ctx, w.out.voided(statusOf(errRights)))
 		case err == nil && w.wentBack(ctx):
 			return ended(ctx, w.out.voided(statusOf(cache.ErrExpired)))
 		case err == nil:
@@ -277,7 +296,7 @@ func (w *watcher) run(ctx context.Context, start beginning) error {
 // place, or none: the same version may be of another selection there.
 func (w *watcher) replaced() bool {
 	now, ok := w.server.Caches.Resource(w.view.Spec.Resource)
-	return !ok || now.View().Store != w.view.Store
+	return !ok || !now.View().SameCopy(w.view)
 }
 
 // failed ends the stream with an event where the client can do something.
@@ -306,7 +325,7 @@ func lost(err error) error {
 
 // pause is how long to wait for events before something else is due.
 func (w *watcher) pause() time.Duration {
-	d := min(stateInterval, w.server.Heartbeat, w.server.Bookmarks)
+	d := min(stateInterval, w.server.Heartbeat, w.server.Bookmarks, w.rights.pause())
 	if w.ahead != "" && !w.mayBe {
 		d = min(d, kubeapi.SuspectAfter)
 	}
@@ -404,13 +423,13 @@ func (w *watcher) routine(ctx context.Context) error {
 	now := time.Now()
 	if now.Sub(w.checked) >= w.pause() {
 		w.checked = now
-		latest := viewOf(w.Resource)
+		latest := w.latest()
 		if latest.view.State != w.state {
 			w.state = latest.view.State
 			w.out.state(latest.view)
 		}
 		w.warn()
-		if latest.view.Store == w.view.Store { // else this stream is about to end
+		if latest.view.SameCopy(w.view) { // else this stream is about to end
 			if err := w.facets.tellDue(ctx, []*viewed{latest}, w.out); err != nil {
 				return err
 			}

@@ -56,9 +56,9 @@ func (q Query) of(items []Item, better func(a, b Item) int) *Answer {
 // moreObjects is the order of values.
 func moreObjects(a, b Item) int { return cmp.Compare(b.Objects, a.Objects) }
 
-// sample takes up to n objects of a store, spread evenly over its keys.
-func sample(ctx context.Context, store *cache.Store, n int) (objects []*cache.Object, of int, err error) {
-	all, err := store.Select(ctx, cache.Query{})
+// sample takes up to n objects of a reader, spread evenly over its keys.
+func sample(ctx context.Context, reader *cache.Reader, n int) (objects []*cache.Object, of int, err error) {
+	all, err := reader.Select(ctx, cache.Query{})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -16,7 +16,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // pods is a store of n pods; one in ten has a volume, each tenth is of tier b.
-func pods(t testing.TB, n int) *cache.Store {
+func pods(t testing.TB, n int) *cache.Reader {
+	t.Helper()
+	return new(cache.View).Hold(podStore(t, n)).Reader(cache.WholeScope())
+}
+
+func podStore(t testing.TB, n int) *cache.Store {
 	t.Helper()
 	spec := cache.Spec{Resource: cache.Resource{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}}, Kind: "Pod", Namespaced: true,
 		Indexes: map[string]string{"node": "spec.nodeName"}}
@@ -163,11 +168,11 @@ func TestValues(t *testing.T) {
 
 func TestResources(t *testing.T) {
 	var all []*cache.View
-	store := pods(t, 3)
+	store := podStore(t, 3)
 	for _, line := range []string{"pods Pod po", "pods.metrics.k8s.io PodMetrics -", "poddisruptionbudgets.policy PodDisruptionBudget pdb", "services Service svc", "deployments.apps Deployment deploy"} {
 		f := strings.Fields(line)
-		all = append(all, &cache.View{Store: store, Spec: cache.Spec{Resource: cache.Resource{GVR: schema.ParseGroupResource(f[0]).WithVersion("v1")},
-			Kind: f[1], Singular: strings.ToLower(f[1]), ShortNames: f[2:]}})
+		all = append(all, (&cache.View{Spec: cache.Spec{Resource: cache.Resource{GVR: schema.ParseGroupResource(f[0]).WithVersion("v1")},
+			Kind: f[1], Singular: strings.ToLower(f[1]), ShortNames: f[2:]}}).Hold(store))
 	}
 	for prefix, want := range map[string][]string{
 		"po":      {"pods", "poddisruptionbudgets.policy", "pods.metrics.k8s.io"},

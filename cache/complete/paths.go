@@ -23,8 +23,8 @@ const (
 // Paths proposes paths that objects of a store have, and those that they could
 // have if a Schema is given, [*] for every element of an array; near ones and
 // frequent ones first.
-func Paths(ctx context.Context, store *cache.Store, possible *Schema, q Query) (*Answer, error) {
-	objects, of, err := sample(ctx, store, pathSample)
+func Paths(ctx context.Context, reader *cache.Reader, possible *Schema, q Query) (*Answer, error) {
+	objects, of, err := sample(ctx, reader, pathSample)
 	if err != nil {
 		return nil, err
 	}

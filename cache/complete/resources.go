@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 // Resources proposes resources that have a name with the prefix, as kubectl
@@ -19,8 +20,8 @@ func Resources(views []*cache.View, q Query) *Answer {
 		if r, ok := rankOf(spec, prefix); ok {
 			rank[spec.Name()] = r
 			item := Item{Value: spec.Name(), Kind: spec.Kind}
-			if view.Store != nil {
-				item.Objects = view.Store.Len()
+			if view.Readable() {
+				item.Objects = view.Store(inside.Cache).Len()
 			}
 			items = append(items, item)
 		}

@@ -18,23 +18,23 @@ const (
 // Values proposes values at a path, those of most objects first: from the index
 // that covers it, for labels and namespaces always, else from a sample. Of
 // metadata.labels it proposes the keys.
-func Values(ctx context.Context, store *cache.Store, path rawjson.Path, q Query) (*Answer, error) {
+func Values(ctx context.Context, reader *cache.Reader, path rawjson.Path, q Query) (*Answer, error) {
 	switch s := path.String(); {
 	case s == "metadata.labels":
-		return labelKeys(store, q)
+		return labelKeys(reader, q)
 	case s == "metadata.namespace":
-		return indexed(store, cache.NamespaceIndex, "", q)
+		return indexed(reader, cache.NamespaceIndex, "", q)
 	case strings.HasPrefix(s, "metadata.labels"):
 		if key, ok := labelKey(path); ok {
-			return indexed(store, cache.LabelIndex, key+"=", q)
+			return indexed(reader, cache.LabelIndex, key+"=", q)
 		}
 	}
-	for _, index := range store.Indexes() {
+	for _, index := range reader.Indexes() {
 		if index.Path == path.String() {
-			return indexed(store, index.Name, "", q)
+			return indexed(reader, index.Name, "", q)
 		}
 	}
-	return sampled(ctx, store, path, q)
+	return sampled(ctx, reader, path, q)
 }
 
 // labelKey is the key of the label a path leads to.
@@ -52,8 +52,8 @@ func labelKey(path rawjson.Path) (string, bool) {
 }
 
 // indexed proposes the values of an index that begin with within, less that.
-func indexed(store *cache.Store, index, within string, q Query) (*Answer, error) {
-	values, _, err := store.IndexValues(index, within+q.Prefix, 0)
+func indexed(reader *cache.Reader, index, within string, q Query) (*Answer, error) {
+	values, _, err := reader.IndexValues(index, within+q.Prefix, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +65,8 @@ func indexed(store *cache.Store, index, within string, q Query) (*Answer, error)
 }
 
 // labelKeys proposes keys of labels.
-func labelKeys(store *cache.Store, q Query) (*Answer, error) {
-	values, _, err := store.IndexValues(cache.LabelIndex, q.Prefix, 0)
+func labelKeys(reader *cache.Reader, q Query) (*Answer, error) {
+	values, _, err := reader.IndexValues(cache.LabelIndex, q.Prefix, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -87,12 +87,12 @@ func itemsOf(counts map[string]int) []Item {
 }
 
 // sampled reads values out of some objects.
-func sampled(ctx context.Context, store *cache.Store, path rawjson.Path, q Query) (*Answer, error) {
+func sampled(ctx context.Context, reader *cache.Reader, path rawjson.Path, q Query) (*Answer, error) {
 	extractor, err := rawjson.CompileExtractor([]rawjson.Path{path})
 	if err != nil {
 		return nil, err
 	}
-	objects, of, err := sample(ctx, store, valueSample)
+	objects, of, err := sample(ctx, reader, valueSample)
 	if err != nil {
 		return nil, err
 	}

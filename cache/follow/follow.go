@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 // Resource is one resource; *replica.Informer is one.
@@ -40,7 +41,7 @@ type Delta struct {
 
 // Empty reports whether no object changed.
 func (d *Delta) Empty() bool {
-	return d.View.Store != nil && !d.Whole && len(d.Objects) == 0 && len(d.Deleted) == 0
+	return d.View.Readable() && !d.Whole && len(d.Objects) == 0 && len(d.Deleted) == 0
 }
 
 // Follower reads the stores of some resources. The zero Follower has read
@@ -89,7 +90,7 @@ func (f *Follower) Read(ctx context.Context, resources []Resource) ([]Delta, err
 func unknown(r cache.Resource) *cache.View { return &cache.View{Spec: cache.Spec{Resource: r}} }
 
 func (f *Follower) read(ctx context.Context, view *cache.View) (Delta, error) {
-	d, store := Delta{View: view}, view.Store
+	d, store := Delta{View: view}, view.Store(inside.Cache)
 	if store == nil {
 		f.drop(view.Spec.Resource)
 		return d, nil
@@ -118,13 +119,13 @@ func (f *Follower) read(ctx context.Context, view *cache.View) (Delta, error) {
 // begin reads the whole store. It subscribes first: what changes while it lists
 // comes again with the next poll.
 func (f *Follower) begin(ctx context.Context, d *Delta) error {
-	resource, store := d.View.Spec.Resource, d.View.Store
+	resource, store := d.View.Spec.Resource, d.View.Store(inside.Cache)
 	f.drop(resource)
 	revision := store.Revision()
 	sub, err := store.Watch("")
 	if errors.Is(err, cache.ErrStopped) || errors.Is(err, cache.ErrNotSynced) {
 		ended := *d.View
-		ended.Store = nil // its successor, or its data, comes next time
+		ended.Hold(nil) // its successor, or its data, comes next time
 		d.View = &ended
 		return nil
 	}

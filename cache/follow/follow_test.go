@@ -50,7 +50,7 @@ func read(t *testing.T, f *Follower, resources ...Resource) string {
 		switch {
 		case d.Gone:
 			text = "gone"
-		case d.View.Store == nil:
+		case !d.View.Readable():
 			text = "!"
 		case d.Whole:
 			text = "= " + text

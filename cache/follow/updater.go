@@ -131,11 +131,11 @@ const batch = 1024
 
 func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 	r := d.View.Spec.Resource
-	if d.Empty() || d.View.Store == nil && !u.loaded[r] {
+	if d.Empty() || !d.View.Readable() && !u.loaded[r] {
 		return nil
 	}
 	gone := d.Deleted
-	if d.Whole || d.View.Store == nil {
+	if d.Whole || !d.View.Readable() {
 		gone = u.leftOut(r, d.Objects)
 	}
 	changed := slices.DeleteFunc(d.Objects, func(o *cache.Object) bool {
@@ -152,7 +152,7 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 		}
 		u.sink.Enter(r, u.readAll(r, objects), nil)
 	}
-	if u.loaded[r] = true; d.View.Store == nil {
+	if u.loaded[r] = true; !d.View.Readable() {
 		delete(u.loaded, r)
 	}
 	return nil

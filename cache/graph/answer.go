@@ -120,7 +120,7 @@ func (s *state) node(id nodeID) Node {
 func (s *state) unanswered(kinds []schema.GroupResource) []cache.View {
 	out := []cache.View{}
 	for _, k := range s.all {
-		if k.known && k.view.Store == nil && wanted(kinds, k) {
+		if k.known && !k.view.Readable() && wanted(kinds, k) {
 			out = append(out, k.view)
 		}
 	}

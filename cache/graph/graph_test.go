@@ -443,7 +443,7 @@ func TestSelectionsUnreadable(t *testing.T) {
 	w.Put("services", "a/s", `{"spec":{"selector":{"app":"x"}}}`)
 	w.walk("pods", "a/p")
 	for _, k := range w.graph.all {
-		k.view.Store = nil
+		k.view.Hold(nil)
 	}
 	asked := &walk{state: w.graph.state, rules: w.graph.rules, ctx: t.Context(), query: &Query{}, reaches: map[string][]reach{}, crowds: map[nodeID]bool{}}
 	for id, n := range w.graph.nodes {

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 // kindID is the position of a kind in its state.
@@ -12,7 +13,7 @@ type kindID uint16
 // kind is one resource of the cluster, or one that references name and the
 // cluster does not know.
 type kind struct {
-	view    cache.View // its Store is nil: cannot be read
+	view    cache.View // not Readable: cannot be read
 	version string     // up to which its objects are entered
 	known   bool       // the cluster has it
 	group   schema.GroupKind
@@ -32,12 +33,15 @@ func (k *kind) name() string {
 func (k *kind) namespaced() bool { return k.view.Spec.Namespaced || !k.known }
 
 // forget marks a kind that the cluster does not have, or not any more.
-func (k *kind) forget() { k.known, k.view.Store, k.view.State = false, nil, "" }
+func (k *kind) forget() {
+	k.known, k.view.State = false, ""
+	k.view.Hold(nil)
+}
 
 // covers reports whether what is not in a namespace of the copy is not in the
 // cluster.
 func (k *kind) covers(namespace string) bool {
-	return k.view.Store != nil && k.view.Store.Covers(namespace)
+	return k.view.Readable() && k.view.Store(inside.Cache).Covers(namespace)
 }
 
 // hub reports whether the object called name is one of hubs.

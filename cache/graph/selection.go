@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 var (
@@ -16,12 +17,12 @@ var (
 // readable is the kind of a resource, if it can be read.
 func (s *state) readable(r schema.GroupResource) (kindID, bool) {
 	k, ok := s.byResource[r]
-	return k, ok && s.all[k].view.Store != nil
+	return k, ok && s.all[k].view.Readable()
 }
 
 // stored is the object of a node, if it can be read.
 func (s *state) stored(id nodeID) (*cache.Object, bool) {
-	store := s.kindOf(id).view.Store
+	store := s.kindOf(id).view.Store(inside.Cache)
 	if store == nil {
 		return nil, false
 	}
@@ -51,7 +52,7 @@ func (s *state) query(ctx context.Context, r schema.GroupResource, q cache.Query
 	if !ok {
 		return k, nil, false, nil
 	}
-	found, err := s.all[k].view.Store.Select(ctx, q)
+	found, err := s.all[k].view.Store(inside.Cache).Select(ctx, q)
 	if err != nil {
 		return k, nil, true, err
 	}
@@ -155,5 +156,5 @@ func (s *state) namespace(name string) (*cache.Object, bool) {
 	if !ok {
 		return nil, false
 	}
-	return s.all[k].view.Store.Get(cache.Key{Name: name})
+	return s.all[k].view.Store(inside.Cache).Get(cache.Key{Name: name})
 }

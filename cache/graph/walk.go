@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 // Direction says which edges of a node are followed.
@@ -251,10 +252,10 @@ func (w *walk) contents(id nodeID, add func(hop)) error {
 		return nil
 	}
 	for i, k := range w.all {
-		if k.view.Store == nil || !k.view.Spec.Namespaced {
+		if !k.view.Readable() || !k.view.Spec.Namespaced {
 			continue
 		}
-		found, err := k.view.Store.Select(w.ctx, cache.Query{Terms: []cache.Term{{Index: cache.NamespaceIndex, Value: n.key.Name}}})
+		found, err := k.view.Store(inside.Cache).Select(w.ctx, cache.Query{Terms: []cache.Term{{Index: cache.NamespaceIndex, Value: n.key.Name}}})
 		if err != nil {
 			return err
 		}

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 // lacking is since when a copy of pods has lacked a change, zero if it lacks none.
 func (d *deceived) lacking(v *cache.View) (since time.Time) {
-	held := v.Store.Versions()
+	held := v.Store(inside.Cache).Versions()
 	d.l.mu.Lock()
 	defer d.l.mu.Unlock()
 	for _, f := range d.l.facts {
@@ -31,7 +32,7 @@ func (d *deceived) lacking(v *cache.View) (since time.Time) {
 func (d *deceived) honest() (behind time.Duration) {
 	d.t.Helper()
 	v := d.pods().View()
-	if v.Store == nil {
+	if !v.Readable() {
 		return 0
 	}
 	since := d.lacking(v)

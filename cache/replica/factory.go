@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 	"github.com/informerd/informerd/cache/names"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -476,5 +477,5 @@ func (f *Factory) namespaceStore(cluster string) *cache.Store {
 	if err != nil {
 		return nil
 	}
-	return i.View().Store
+	return i.View().Store(inside.Cache)
 }

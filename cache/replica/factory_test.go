@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 // running runs f until the test ends, and returns the context it runs under.
@@ -229,7 +230,7 @@ func TestStoreStopsWhenReplaced(t *testing.T) {
 				ended <- fmt.Errorf("%s: Next() = %w", spec.Resource, err)
 				return
 			}
-			if now, err := f.Informer(spec.Resource); err == nil && now.View().Store == store {
+			if now, err := f.Informer(spec.Resource); err == nil && now.View().Store(inside.Cache) == store {
 				ended <- fmt.Errorf("%s stopped and is still in its place", spec.Resource)
 				return
 			}

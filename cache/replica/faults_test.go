@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 // TestUndecodableFrame: an event that was damaged on its way comes whole the second
@@ -49,7 +50,7 @@ func TestUndecodableFrame(t *testing.T) {
 			lists := l.lists("pods")
 			l.put("p3", "2")
 			within(t, time.Minute, "it to be counted", func() bool { return d.pods().Status().Undecoded > 0 })
-			within(t, time.Minute, "the old object to be gone", func() bool { return held(d.pods().View().Store)["team-a/p3"] == "" })
+			within(t, time.Minute, "the old object to be gone", func() bool { return held(d.pods().View().Store(inside.Cache))["team-a/p3"] == "" })
 			time.Sleep(5 * time.Minute)
 			if n := l.lists("pods") - lists; n > 3 {
 				t.Errorf("%d lists because of one object", n)
@@ -78,7 +79,7 @@ func TestBelievesNoFuture(t *testing.T) {
 				for n := range 20 {
 					l.put("p1", fmt.Sprint(n))
 					time.Sleep(20 * time.Second)
-					if v := d.pods().View().Store.Version(); cache.Newer(v, fmt.Sprint(l.backup())) {
+					if v := d.pods().View().Store(inside.Cache).Version(); cache.Newer(v, fmt.Sprint(l.backup())) {
 						t.Fatalf("the copy is at %s, etcd at %d", v, l.backup())
 					}
 				}
@@ -197,7 +198,7 @@ func TestUpgradeListsContent(t *testing.T) {
 		upgrade(l.members[1])
 		within(t, 3*time.Minute, "every object in the new bytes", func() bool {
 			for _, name := range numbered("p", 12) {
-				if !strings.Contains(raw(d.pods().View().Store, name), "defaulted") {
+				if !strings.Contains(raw(d.pods().View().Store(inside.Cache), name), "defaulted") {
 					return false
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 func manySpecs(n int) []cache.Spec {
@@ -97,12 +98,12 @@ func TestFloodsAreBounded(t *testing.T) {
 			l.put("p", "1")
 			d := deceive(t, l, Options{}, manySpecs(59)...)
 			d.becomes(30*time.Second, cache.Live)
-			backup, before, lines := l.backup(), d.pods().View().Store, d.records.len()
+			backup, before, lines := l.backup(), d.pods().View().Store(inside.Cache), d.records.len()
 			l.put("p", "lost")
 			time.Sleep(5 * time.Second)
 			l.restore(backup)
 			l.restart()
-			within(t, time.Minute, "another copy to be read", func() bool { return d.pods().View().Store != before })
+			within(t, time.Minute, "another copy to be read", func() bool { return d.pods().View().Store(inside.Cache) != before })
 			d.becomes(time.Minute, cache.Live)
 			if said, _ := d.records.since(lines); len(said) > 10 {
 				t.Errorf("%d lines in the log:\n%s", len(said), strings.Join(said, ""))

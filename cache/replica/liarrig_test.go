@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -164,8 +165,8 @@ func (d *deceived) equal(limit time.Duration) {
 	var diff string
 	deadline := time.Now().Add(limit)
 	for {
-		if v := d.pods().View(); v.Store != nil {
-			if diff = cmp.Diff(d.l.truth("pods"), held(v.Store)); diff == "" {
+		if v := d.pods().View(); v.Readable() {
+			if diff = cmp.Diff(d.l.truth("pods"), held(v.Store(inside.Cache))); diff == "" {
 				return
 			}
 		}

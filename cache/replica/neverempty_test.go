@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 	"github.com/informerd/informerd/server"
 )
 
@@ -98,14 +99,14 @@ func (h *hungry) view(d *deceived) {
 		return
 	}
 	v := i.View()
-	if v.State.Readable() != (v.Store != nil) {
-		h.errorf("%s, and with a store: %v", v.State, v.Store != nil)
+	if v.State.Readable() != v.Readable() {
+		h.errorf("%s, and with a store: %v", v.State, v.Readable())
 	}
-	if v.Store == nil {
+	if !v.Readable() {
 		return
 	}
 	h.looks.Add(1)
-	got, err := v.Store.Select(context.Background(), cache.Query{})
+	got, err := v.Store(inside.Cache).Select(context.Background(), cache.Query{})
 	switch {
 	case errors.Is(err, cache.ErrStopped): // replaced since
 	case err != nil:

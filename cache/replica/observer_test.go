@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 // observer is a reader of a resource that believes nothing: whatever it reads is to
@@ -65,14 +66,14 @@ func (o *observer) errorf(format string, args ...any) {
 // look takes one answer and what was told since the last one.
 func (o *observer) look() {
 	v := o.d.of(o.resource).View()
-	if v.Store == nil {
+	if !v.Readable() {
 		if o.readable {
 			o.errorf("not readable any more: %s, %s", v.State, v.Reason)
 		}
 		return
 	}
 	o.readable = true
-	got, err := v.Store.Select(context.Background(), cache.Query{})
+	got, err := v.Store(inside.Cache).Select(context.Background(), cache.Query{})
 	if errors.Is(err, cache.ErrStopped) {
 		return // replaced since
 	}
@@ -81,8 +82,8 @@ func (o *observer) look() {
 		return
 	}
 	o.d.isTrue(o.resource, got.Version, describeAll(got.Objects))
-	if v.Store != o.store {
-		o.begin(v.Store, got)
+	if v.Store(inside.Cache) != o.store {
+		o.begin(v.Store(inside.Cache), got)
 	} else if cache.Older(got.Version, o.last) {
 		o.errorf("versions fell from %s to %s", o.last, got.Version)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 // TestRestored: etcd is restored from a backup, and whatever hides that, the copy is
@@ -85,7 +86,7 @@ func TestRestored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				l, d, o := grown(t, 2, c.options)
-				backup, before := l.backup(), d.pods().View().Store
+				backup, before := l.backup(), d.pods().View().Store(inside.Cache)
 				c.change(l)
 				d.equal(10 * time.Second)
 				time.Sleep(2 * time.Second)
@@ -205,7 +206,7 @@ func TestRestoredMeanwhile(t *testing.T) {
 				d.equal(10 * time.Second)
 				time.Sleep(5 * time.Second)
 				o.stop()
-				reader := d.pods().View().Store.Version()
+				reader := d.pods().View().Store(inside.Cache).Version()
 				d.stop()
 				l.restore(backup)
 				l.restart()
@@ -215,8 +216,8 @@ func TestRestoredMeanwhile(t *testing.T) {
 				d.equal(2 * time.Minute)
 				d.becomes(90*time.Second, cache.Live)
 				d.equal(0)
-				if _, err := d.pods().View().Store.Watch(reader); !errors.Is(err, cache.ErrExpired) {
-					t.Errorf("a reader of before, at %s, may go on at %s: %v", reader, d.pods().View().Store.Version(), err)
+				if _, err := d.pods().View().Store(inside.Cache).Watch(reader); !errors.Is(err, cache.ErrExpired) {
+					t.Errorf("a reader of before, at %s, may go on at %s: %v", reader, d.pods().View().Store(inside.Cache).Version(), err)
 				}
 			})
 		})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 // ruleChange is a reload, or another definition of a resource, and what is to become
@@ -183,7 +184,7 @@ type ruledReader struct {
 }
 
 func (d *deceived) readRuled(resource string) *ruledReader {
-	r := &ruledReader{d: d, resource: resource, store: d.of(resource).View().Store}
+	r := &ruledReader{d: d, resource: resource, store: d.of(resource).View().Store(inside.Cache)}
 	var err error
 	if r.sub, err = r.store.Watch(""); err != nil {
 		d.t.Fatal(err)
@@ -206,17 +207,17 @@ func (d *deceived) readRuled(resource string) *ruledReader {
 func (r *ruledReader) answer() map[string]string {
 	all := map[string]string{}
 	v := r.d.of(r.resource).View()
-	if v.Store == nil || v.Store != r.store {
-		r.d.t.Errorf("%s is %s, in another store: %v; %s", r.resource, v.State, v.Store != nil, v.Reason)
+	if !v.Readable() || v.Store(inside.Cache) != r.store {
+		r.d.t.Errorf("%s is %s, in another store: %v; %s", r.resource, v.State, v.Readable(), v.Reason)
 		return all
 	}
-	got, err := v.Store.Select(context.Background(), cache.Query{})
+	got, err := v.Store(inside.Cache).Select(context.Background(), cache.Query{})
 	if err != nil || len(got.Objects) == 0 {
 		r.d.t.Errorf("%s: an answer of %v", r.resource, err)
 		return all
 	}
 	for _, o := range got.Objects {
-		all[o.Key().String()] = raw(v.Store, o.Name())
+		all[o.Key().String()] = raw(v.Store(inside.Cache), o.Name())
 	}
 	return all
 }
@@ -309,7 +310,7 @@ func TestRuleTakesAwayWithoutServer(t *testing.T) {
 		l.do(func() { l.refusing = true })
 		d = deceive(t, l, Options{Snapshots: db})
 		d.becomes(10*time.Second, cache.Warm)
-		if got := raw(d.pods().View().Store, "p0"); !strings.Contains(got, "hush") {
+		if got := raw(d.pods().View().Store(inside.Cache), "p0"); !strings.Contains(got, "hush") {
 			t.Fatalf("the snapshot has %s", got)
 		}
 		spec := specOf("pods")
@@ -317,7 +318,7 @@ func TestRuleTakesAwayWithoutServer(t *testing.T) {
 		if err := d.Apply("c", []cache.Spec{spec}); err != nil {
 			t.Fatal(err)
 		}
-		if got := raw(d.pods().View().Store, "p0"); got == "" || strings.Contains(got, "hush") {
+		if got := raw(d.pods().View().Store(inside.Cache), "p0"); got == "" || strings.Contains(got, "hush") {
 			t.Errorf("after the reload has returned, p0 is %q", got)
 		}
 		d.becomes(0, cache.Warm)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 // TestAgeOfASucceeded: a copy whose successor is being listed is not followed any more.
@@ -43,7 +44,7 @@ func TestAgeOfASucceeded(t *testing.T) {
 			if age, known := v.Age(); v.State != cache.Stale || !known || age < time.Since(proof)-time.Minute-bookmarkEvery || !strings.Contains(v.Reason, "its rule has changed") {
 				t.Errorf("the copy is %s, of age %v, %q", v.State, age, v.Reason)
 			}
-			if got := held(v.Store); got["team-a/a"] != truth["team-a/a"] {
+			if got := held(v.Store(inside.Cache)); got["team-a/a"] != truth["team-a/a"] {
 				t.Errorf("it answers %v, want %v", got, truth)
 			}
 			if other := d.of("r1").View(); other.State != cache.Live {
@@ -67,7 +68,7 @@ func TestRuleAndHistoryAtOnce(t *testing.T) {
 		d := deceive(t, l, Options{})
 		d.becomes(10*time.Second, cache.Live)
 		i := d.pods()
-		sub, err := i.View().Store.Watch("")
+		sub, err := i.View().Store(inside.Cache).Watch("")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +107,7 @@ func TestRestoredBehindARuleChange(t *testing.T) {
 		d.equal(10 * time.Second)
 		time.Sleep(time.Second)
 		o.stop()
-		before, other := d.pods().View().Store, d.of("r1").View().Store
+		before, other := d.pods().View().Store(inside.Cache), d.of("r1").View().Store(inside.Cache)
 		sub, err := before.Watch("")
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +138,7 @@ func TestRestoredBehindARuleChange(t *testing.T) {
 		if events, err := sub.Next(ctx); !errors.Is(err, cache.ErrStopped) {
 			t.Errorf("a watch of the history before: %d events, %v, want it to end", len(events), err)
 		}
-		if d.of("r1").View().Store == other {
+		if d.of("r1").View().Store(inside.Cache) == other {
 			t.Error("another resource has the store of the history before")
 		}
 	})

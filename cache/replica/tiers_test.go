@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 	"github.com/informerd/informerd/server/kubeapi"
 )
 
@@ -210,7 +211,7 @@ func (tt *tiers) unmoved(before map[cache.Resource]*cache.Store, relists uint64)
 func (tt *tiers) stores() (stores map[cache.Resource]*cache.Store, relists uint64) {
 	stores = map[cache.Resource]*cache.Store{}
 	for _, i := range tt.second.Informers() {
-		stores[i.Spec().Resource] = i.View().Store
+		stores[i.Spec().Resource] = i.View().Store(inside.Cache)
 		relists += i.Status().Relists
 	}
 	return stores, relists
@@ -436,8 +437,8 @@ func TestSecondTierTakesNothingOlder(t *testing.T) {
 					if !c.restored && second.presentHistory() != history {
 						t.Fatal("a first tier that is behind was taken for another history")
 					}
-					if v := i.View(); v.Store != nil && cache.Older(v.Store.Version(), fmt.Sprint(backup+1)) {
-						t.Fatalf("%s at %s, and was at %d", v.State, v.Store.Version(), backup+1)
+					if v := i.View(); v.Readable() && cache.Older(v.Store(inside.Cache).Version(), fmt.Sprint(backup+1)) {
+						t.Fatalf("%s at %s, and was at %d", v.State, v.Store(inside.Cache).Version(), backup+1)
 					}
 				}
 				l.do(func() { l.refusing = false })
@@ -465,10 +466,10 @@ func TestSecondTierIsRedacted(t *testing.T) {
 			}
 			within(t, 10*time.Second, fmt.Sprintf("the second as the first, which redacts %v", paths), func() bool {
 				i, err := tt.second.Informer(specOf("pods").Resource)
-				if err != nil || i.View().Store == nil {
+				if err != nil || !i.View().Readable() {
 					return false
 				}
-				for _, o := range i.View().Store.Holdings("").All() {
+				for _, o := range i.View().Store(inside.Cache).Holdings("").All() {
 					raw, err := o.AppendJSON(nil)
 					if err != nil || strings.Contains(string(raw), "hush") != (paths == nil) {
 						return false
@@ -528,6 +529,6 @@ func (tt *tiers) equal(limit time.Duration) {
 	tt.t.Helper()
 	within(tt.t, limit, "the second tier equal", func() bool {
 		i, err := tt.second.Informer(specOf("pods").Resource)
-		return err == nil && i.View().Store != nil && maps.Equal(tt.l.truth("pods"), held(i.View().Store))
+		return err == nil && i.View().Readable() && maps.Equal(tt.l.truth("pods"), held(i.View().Store(inside.Cache)))
 	})
 }

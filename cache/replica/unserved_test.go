@@ -42,7 +42,7 @@ func TestUnservedByOne(t *testing.T) {
 		l.each(func(m *member) { m.answer = l.members[1].answer }, l.members[0])
 		l.hangUp()
 		time.Sleep(10 * time.Minute)
-		if v := d.pods().View(); v.State != cache.Stale || v.Store == nil || !d.Clusters()[0].Reachable {
+		if v := d.pods().View(); v.State != cache.Stale || !v.Readable() || !d.Clusters()[0].Reachable {
 			t.Errorf("View() = %s (%s), cluster reachable: %v", v.State, v.Reason, d.Clusters()[0].Reachable)
 		}
 		if asked, _ := l.asked(); most(asked, time.Now().Add(-5*time.Minute), 10*time.Second) > 30 {

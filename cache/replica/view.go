@@ -73,7 +73,7 @@ func (i *Informer) viewLocked(now time.Time) *cache.View {
 	if next := i.next; next != nil {
 		if !v.State.Readable() {
 			v = next.view(now)
-			v.Store = nil
+			v.Hold(nil)
 			if v.State.Readable() {
 				v.State = cache.Syncing
 			}
@@ -89,7 +89,8 @@ func (i *Informer) viewLocked(now time.Time) *cache.View {
 		}
 	}
 	if !v.State.Readable() {
-		v.Spec, v.Store = i.spec, nil
+		v.Spec = i.spec
+		v.Hold(nil)
 	}
 	return v
 }
@@ -109,7 +110,7 @@ func (i *Informer) specOfLocked(f *feed) cache.Spec {
 // as the worst of those that may be read.
 func (f *feed) view(now time.Time) *cache.View {
 	i := f.informer
-	v := &cache.View{Spec: i.specOfLocked(f), Store: f.store}
+	v := (&cache.View{Spec: i.specOfLocked(f)}).Hold(f.store)
 	sources, failure := f.running()
 	if errors.Is(failure, errForbidden) {
 		v.State, v.Reason = cache.Forbidden, failure.Error()

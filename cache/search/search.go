@@ -135,7 +135,7 @@ func (s *Search) Find(ctx context.Context, q Query) (*Answer, error) {
 func (s *state) unanswered() []cache.View {
 	out := []cache.View{}
 	for _, k := range s.kinds {
-		if k.known && k.view.Store == nil {
+		if k.known && !k.view.Readable() {
 			out = append(out, k.view)
 		}
 	}

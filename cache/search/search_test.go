@@ -159,7 +159,7 @@ func TestWithinUnreadable(t *testing.T) {
 	w := shop(t)
 	w.find("settings")
 	for _, k := range w.search.kinds {
-		k.view.Store = nil
+		k.view.Hold(nil)
 	}
 	m := newMatch(w.search.state)
 	if err := m.require(Term{Any, "settings"}); err != nil {

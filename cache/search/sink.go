@@ -13,7 +13,8 @@ func (s sink) Learn(deltas []follow.Delta) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.kinds {
-		k.known, k.view.Store = false, nil
+		k.known = false
+		k.view.Hold(nil)
 	}
 	for i := range deltas {
 		if d := &deltas[i]; !d.Gone {

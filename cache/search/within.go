@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 // within leaves only the objects that q selects, none of what cannot be read. Each
@@ -18,7 +19,7 @@ func (m *match) within(ctx context.Context, q *cache.Query) (faults cache.Faults
 			continue
 		}
 		d := &m.docs[id]
-		if store := m.kinds[d.kind].view.Store; store != nil && selected[d.kind] == nil {
+		if store := m.kinds[d.kind].view.Store(inside.Cache); store != nil && selected[d.kind] == nil {
 			found, err := store.Select(ctx, *q)
 			if err != nil {
 				return faults, err

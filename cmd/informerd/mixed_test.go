@@ -96,8 +96,8 @@ func TestKeepsWhatOneServerLacks(t *testing.T) {
 	if err := i.WaitForSync(synced); err != nil {
 		t.Fatal(err)
 	}
-	store := i.View().Store
-	events, err := store.Watch(store.Version())
+	reader := i.View().Reader(cache.WholeScope())
+	events, err := reader.Watch(reader.Version())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestKeepsWhatOneServerLacks(t *testing.T) {
 		if now, err := f.Informer(resource); now != i || err != nil {
 			t.Fatalf("Informer() is another one than before, or none: %v", err)
 		}
-		if _, ok := store.Get(cache.Key{Namespace: "shop", Name: "a"}); !ok {
+		if _, ok := reader.Get(cache.Key{Namespace: "shop", Name: "a"}); !ok {
 			t.Error("its object is gone")
 		}
 	}

@@ -11,8 +11,8 @@ import (
 // context. Any goroutine may use it, as long as the request is being answered.
 //
 // An error of any method means that it cannot be told now, and that nothing may be
-// seen: whoever has it refuses, and says why to the log. Errors that are an
-// apierrors.APIStatus are what the client is answered with.
+// seen: whoever has it refuses, and says why to the log. One that is an
+// *apierrors.StatusError is what the client is answered with.
 type Asker interface {
 	// Name is for logs, limits and messages: the user's name. It is empty for
 	// Everyone.
@@ -109,3 +109,12 @@ func (nobody) Allowed(context.Context, Attributes) (bool, string, error) { retur
 func (nobody) Path(context.Context, string, string) (bool, error) { return false, nil }
 
 func (nobody) Generation(context.Context, string) (uint64, error) { return 0, nil }
+
+// Settled reports whether what a may see never changes, so that nobody has to look.
+func Settled(a Asker) bool {
+	switch a.(type) {
+	case everyone, nobody:
+		return true
+	}
+	return false
+}

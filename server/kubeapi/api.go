@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/access"
 )
 
 // Caches are the running informers. Implementations are safe for concurrent
@@ -118,6 +119,7 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Add("Vary", "Accept")
+	r, visible := withoutVisible(r)
 	if v := reviewOf(r, req); v != nil {
 		return a.serveReview(w, r, req, v)
 	}
@@ -131,16 +133,25 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request) error {
 	if req.resource == "" {
 		return a.serveDocument(w, r, req)
 	}
-	return a.serveResource(w, r, req, timeout)
+	return a.serveResource(w, r, req, visible, timeout)
 }
 
-// serveResource answers from the copy what it can, within timeout, if that is not
-// 0, and that of the API.
-func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request, timeout time.Duration) error {
-	t, err := a.target(req)
-	if err != nil {
-		return a.passRead(w, r, req, err)
+// serveResource answers from the copy what it can and who asks may see, within timeout,
+// if that is not 0, and that of the API. What it cannot is told to those only who might
+// see it. Where the API server is asked instead, it judges by itself.
+func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request, visible bool, timeout time.Duration) error {
+	t, missing := a.target(req)
+	if missing != nil && a.passesRead(req) {
+		return a.pass(w, r, req)
 	}
+	may, err := a.judge(r, req, visible)
+	if err != nil {
+		return err
+	}
+	if missing != nil {
+		return missing
+	}
+	t.see(may)
 	release, err := a.Admit(r.Context(), req.class(r, Short))
 	if err != nil {
 		return err
@@ -162,6 +173,13 @@ func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request
 
 // serveDocument answers what is about the API and not about objects.
 func (a *API) serveDocument(w http.ResponseWriter, r *http.Request, req *request) error {
+	who := access.From(r.Context())
+	switch ok, err := who.Path(r.Context(), "get", req.path()); {
+	case err != nil:
+		return access.Unknown(who, err)
+	case !ok:
+		return access.ForbiddenPath(who, "get", req.path())
+	}
 	release, err := a.Admit(r.Context(), Short)
 	if err != nil {
 		return err
@@ -182,7 +200,9 @@ func isRead(method string) bool { return method == http.MethodGet || method == h
 // View that it takes.
 type target struct {
 	*request
-	view *cache.View
+	view   *cache.View
+	rights *rights
+	reader *cache.Reader // what may be seen
 }
 
 func (t *target) spec() cache.Spec { return t.view.Spec }
@@ -203,7 +223,8 @@ func (a *API) target(req *request) (*target, error) {
 			return nil, errUnknown(req)
 		}
 	}
-	t := &target{req, res.View()}
+	t := &target{request: req, view: res.View()}
+	copied := t.view.Reader(cache.Scope{}) // no object is needed to find it
 	spec := t.view.Spec
 	switch {
 	case req.subresource != "":
@@ -212,11 +233,11 @@ func (a *API) target(req *request) (*target, error) {
 		return nil, errUnknown(req)
 	case !spec.Watch:
 		return nil, errNotWatched(req, "the configuration leaves it out")
-	case t.view.Store == nil:
+	case copied == nil:
 		return nil, errNotReadable(t.view)
-	case req.namespace != "" && req.name != "" && !t.view.Store.Watches(req.namespace):
+	case req.namespace != "" && req.name != "" && !copied.Watches(req.namespace):
 		return nil, errNotHeld(req)
-	case req.namespace != "" && !t.view.Store.Watches(req.namespace):
+	case req.namespace != "" && !copied.Watches(req.namespace):
 		return nil, errNotWatched(req, "the copy does not hold namespace "+req.namespace)
 	}
 	for _, m := range t.view.Missing {

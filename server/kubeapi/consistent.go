@@ -64,7 +64,7 @@ func (a *API) reachPresent(ctx context.Context, t *target) (string, error) {
 	if err := a.away(t.cluster); err != nil {
 		return "", err
 	}
-	held := t.view.Store.Version()
+	held := t.reader.Version()
 	version, err := a.present(ctx, t)
 	if err != nil {
 		return "", err
@@ -103,7 +103,7 @@ func (a *API) present(ctx context.Context, t *target) (string, error) {
 // sources are the watches that feed what t is about, less those that are
 // refused.
 func (t *target) sources() []cache.StoreSource {
-	return slices.DeleteFunc(t.view.Store.Sources(), func(s cache.StoreSource) bool {
+	return slices.DeleteFunc(t.reader.Sources(), func(s cache.StoreSource) bool {
 		return !s.Held || t.namespace != "" && s.Namespace != "" && s.Namespace != t.namespace
 	})
 }
@@ -116,21 +116,21 @@ func (a *API) reachVersion(ctx context.Context, t *target, version string) error
 	defer cancel()
 	soon, cancelSoon := context.WithTimeout(waiting, SuspectAfter)
 	defer cancelSoon()
-	err := t.view.Store.WaitVersionIn(soon, t.namespace, version)
+	err := t.reader.WaitVersionIn(soon, t.namespace, version)
 	for errors.Is(err, cache.ErrTooNew) && waiting.Err() == nil {
 		complete, herr := a.complete(waiting, t, version)
 		if herr == nil && complete {
 			return nil
 		}
 		if herr != nil { // nobody to ask: it may come by itself
-			err = t.view.Store.WaitVersionIn(waiting, t.namespace, version)
+			err = t.reader.WaitVersionIn(waiting, t.namespace, version)
 		}
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case errors.Is(err, cache.ErrTooNew):
-		return errTooNew(version, t.view.Store.Version())
+		return errTooNew(version, t.reader.Version())
 	}
 	return err
 }
@@ -223,7 +223,7 @@ func (a *API) askHorizon(ctx context.Context, t *target, src cache.StoreSource) 
 	if err := a.checkBookmark(ctx, t, bookmark); err != nil {
 		return "", err
 	}
-	return bookmark, t.view.Store.WaitVersionIn(ctx, src.Namespace, last)
+	return bookmark, t.reader.WaitVersionIn(ctx, src.Namespace, last)
 }
 
 // checkBookmark refuses a bookmark beyond what the API server has reached: it is of the

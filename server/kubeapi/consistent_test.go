@@ -209,7 +209,7 @@ func (f *interrupt) Hints() cache.Hints {
 func TestExactMoved(t *testing.T) {
 	w := newWorld(t)
 	moving := &interrupt{call: func() { w.pods.apply(t, cache.Deleted, pod("a", "one", "web", "n1", 145)) }}
-	page, err := exactPage(t.Context(), w.pods.store, &internalversion.ListOptions{}, cache.Query{Filter: moving}, "140")
+	page, err := exactPage(t.Context(), new(cache.View).Hold(w.pods.store).Reader(cache.WholeScope()), &internalversion.ListOptions{}, cache.Query{Filter: moving}, "140")
 	if err != nil || page.Version != "140" || len(page.Objects) != 3 {
 		t.Errorf("exactPage() = %+v, %v, want three objects at 140", page, err)
 	}

@@ -42,11 +42,13 @@ func (a *API) customPrinter(spec cache.Spec) (*customPrinter, error) {
 	if !ok {
 		return nil, nil
 	}
-	known := definitions.View().Store
-	if known == nil {
+	// How objects are printed is told to all who may see them, whether they may see the
+	// definition or not.
+	reader := definitions.View().Reader(cache.WholeScope())
+	if reader == nil {
 		return nil, nil
 	}
-	crd, ok := known.Get(cache.Key{Name: spec.Name()})
+	crd, ok := reader.Get(cache.Key{Name: spec.Name()})
 	if !ok || crd.UID() != spec.CRDUID {
 		return nil, nil
 	}

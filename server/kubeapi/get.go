@@ -26,8 +26,8 @@ func (a *API) get(w http.ResponseWriter, r *http.Request, t *target) error {
 	if _, err := a.reach(r, t, version); err != nil {
 		return err
 	}
-	o, at, _, ok := t.view.Store.GetAt(cache.Key{Namespace: t.namespace, Name: t.name})
-	if !ok && !t.view.Store.Covers(t.namespace) {
+	o, at, _, ok := t.reader.GetAt(cache.Key{Namespace: t.namespace, Name: t.name})
+	if !ok && !t.reader.Covers(t.namespace) {
 		return a.passRead(w, r, t.request, errNotHeld(t.request))
 	}
 	a.Freshness(w.Header(), t.view, at)

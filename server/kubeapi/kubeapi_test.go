@@ -42,7 +42,7 @@ func (r *resource) View() *cache.View {
 	defer r.mu.Unlock()
 	v := &cache.View{Spec: r.spec, State: r.state, Missing: r.missing, Proof: r.proof}
 	if v.State.Readable() {
-		v.Store = r.store
+		v.Hold(r.store)
 	}
 	return v
 }

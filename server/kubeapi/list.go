@@ -71,7 +71,7 @@ func (a *API) warnPartial(w http.ResponseWriter, t *target) {
 	switch {
 	case spec.LabelSelector != "" || spec.FieldSelector != "":
 		what = "only the " + spec.Name() + " that its configuration selects"
-	case t.namespace == "" && spec.Namespaced && !t.view.Store.Watches(""):
+	case t.namespace == "" && spec.Namespaced && !t.reader.Watches(""):
 		what = spec.Name() + " of some namespaces only"
 	default:
 		return
@@ -96,7 +96,7 @@ func (a *API) page(r *http.Request, t *target, opts *internalversion.ListOptions
 		if opts.ResourceVersion != "" && opts.ResourceVersion != "0" {
 			return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 		}
-		return nextPage(ctx, t.view.Store, opts, q)
+		return nextPage(ctx, t.reader, opts, q)
 	}
 	exact := wantsExact(opts)
 	if exact && version == "0" { // such as 00: exactly none is the present one
@@ -107,28 +107,28 @@ func (a *API) page(r *http.Request, t *target, opts *internalversion.ListOptions
 		return nil, err
 	}
 	if exact {
-		return exactPage(ctx, t.view.Store, opts, q, version)
+		return exactPage(ctx, t.reader, opts, q, version)
 	}
-	return firstPage(ctx, t.view.Store, opts, q, proven)
+	return firstPage(ctx, t.reader, opts, q, proven)
 }
 
 // firstPage is of the present. A copy that is proven to be complete up to a
 // version that it has not seen is of that one: whoever asks for a version is not
 // to get an older one.
-func firstPage(ctx context.Context, store *cache.Store, opts *internalversion.ListOptions, q cache.Query, proven string) (*cache.Page, error) {
-	if proven == "" || !before(store.Version(), proven) {
-		return store.Page(ctx, q, int(opts.Limit), "")
+func firstPage(ctx context.Context, reader *cache.Reader, opts *internalversion.ListOptions, q cache.Query, proven string) (*cache.Page, error) {
+	if proven == "" || !before(reader.Version(), proven) {
+		return reader.Page(ctx, q, int(opts.Limit), "")
 	}
-	found, err := selectProven(ctx, store, q, proven)
+	found, err := selectProven(ctx, reader, q, proven)
 	if err != nil {
 		return nil, err
 	}
-	return store.FirstPage(q, found, int(opts.Limit)), nil
+	return reader.FirstPage(q, found, int(opts.Limit)), nil
 }
 
 // selectProven is Select of a copy that is complete up to a version.
-func selectProven(ctx context.Context, store *cache.Store, q cache.Query, proven string) (*cache.Result, error) {
-	found, err := store.Select(ctx, q)
+func selectProven(ctx context.Context, reader *cache.Reader, q cache.Query, proven string) (*cache.Result, error) {
+	found, err := reader.Select(ctx, q)
 	if err == nil && proven != "" && before(found.Version, proven) {
 		found.Version = proven
 	}
@@ -136,11 +136,11 @@ func selectProven(ctx context.Context, store *cache.Store, q cache.Query, proven
 }
 
 // exactPage is of a version up to which the copy is proven to be complete.
-func exactPage(ctx context.Context, store *cache.Store, opts *internalversion.ListOptions, q cache.Query, version string) (*cache.Page, error) {
+func exactPage(ctx context.Context, reader *cache.Reader, opts *internalversion.ListOptions, q cache.Query, version string) (*cache.Page, error) {
 	for range selectTries {
-		page, err := store.PageAt(ctx, q, int(opts.Limit), version)
+		page, err := reader.PageAt(ctx, q, int(opts.Limit), version)
 		if errors.Is(err, cache.ErrTooNew) { // nothing has happened since before it
-			page, err = firstPage(ctx, store, opts, q, version)
+			page, err = firstPage(ctx, reader, opts, q, version)
 			if err == nil && page.Version != version {
 				continue // until now: by now it is remembered
 			}
@@ -150,7 +150,7 @@ func exactPage(ctx context.Context, store *cache.Store, opts *internalversion.Li
 		}
 		return page, err
 	}
-	return nil, errTooNew(version, store.Version())
+	return nil, errTooNew(version, reader.Version())
 }
 
 // wantsExact: a first page at a version is of that very version even where
@@ -165,8 +165,8 @@ func wantsExact(opts *internalversion.ListOptions) bool {
 	return false
 }
 
-func nextPage(ctx context.Context, store *cache.Store, opts *internalversion.ListOptions, q cache.Query) (*cache.Page, error) {
-	page, err := store.Page(ctx, q, int(opts.Limit), opts.Continue)
+func nextPage(ctx context.Context, reader *cache.Reader, opts *internalversion.ListOptions, q cache.Query) (*cache.Page, error) {
+	page, err := reader.Page(ctx, q, int(opts.Limit), opts.Continue)
 	if invalid, ok := errors.AsType[*cache.InvalidError](err); ok {
 		return nil, apierrors.NewBadRequest("invalid continue token: " + invalid.Message)
 	}

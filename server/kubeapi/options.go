@@ -52,10 +52,10 @@ func query(t *target, opts *internalversion.ListOptions) (cache.Query, error) {
 	if opts.FieldSelector == nil || opts.FieldSelector.Empty() {
 		return q, nil
 	}
-	if err := selectFields(&q, t.groupResource(), opts.FieldSelector); err != nil || t.view.Store == nil {
+	if err := selectFields(&q, t.groupResource(), opts.FieldSelector); err != nil || t.reader == nil {
 		return q, err
 	}
-	_, err := t.view.Store.Matcher(q)
+	_, err := t.reader.Matcher(q)
 	if hidden, ok := errors.AsType[*cache.InvalidError](err); ok {
 		err = apierrors.NewBadRequest("field label not supported: " + hidden.Message)
 	}

@@ -34,11 +34,15 @@ func (q *request) class(r *http.Request, short Class) Class {
 // passRead forwards a read that the copy cannot answer; cause says why not and
 // is the answer where reads are not passed on.
 func (a *API) passRead(w http.ResponseWriter, r *http.Request, req *request, cause error) error {
-	modes := a.Modes()
-	if !modes.passesReads() || req.isConnect() && !modes.passesWrites() {
+	if !a.passesRead(req) {
 		return cause
 	}
 	return a.pass(w, r, req)
+}
+
+func (a *API) passesRead(req *request) bool {
+	modes := a.Modes()
+	return modes.passesReads() && (!req.isConnect() || modes.passesWrites())
 }
 
 // passWrite forwards a write, or refuses it.

@@ -16,10 +16,15 @@ type Printed struct {
 	Rows [][]any
 }
 
+// known is the target of questions that no object is read for.
+func known(view *cache.View) *target {
+	return &target{request: &request{cluster: view.Spec.Cluster}, view: view, reader: view.Reader(cache.Scope{})}
+}
+
 // Print prints objects that were found in a View, as in the tables of this API:
 // with rows that the API server made, and names and ages alone while it is away.
 func (a *API) Print(ctx context.Context, view *cache.View, objs []*cache.Object) (Printed, error) {
-	t := &target{&request{cluster: view.Spec.Cluster}, view}
+	t := known(view)
 	out := Printed{Columns: genericColumns, Rows: make([][]any, len(objs))}
 	columns, lines, err := a.printer(t).lines(ctx, objs)
 	if err != nil {

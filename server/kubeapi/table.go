@@ -343,8 +343,8 @@ func (p *printer) listURI(objs []*cache.Object) string {
 		namespace = o.Namespace()
 	}
 	q := url.Values{"includeObject": {"Metadata"}, "resourceVersion": {"0"}}
-	if p.view.Store.Version() != "" && !p.spec().Aggregated {
-		q.Set("resourceVersion", p.view.Store.Version())
+	if p.reader.Version() != "" && !p.spec().Aggregated {
+		q.Set("resourceVersion", p.reader.Version())
 		q.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
 	}
 	if p.selector != "" {

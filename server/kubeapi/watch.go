@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/reply"
 )
 
@@ -71,7 +72,7 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 			return err
 		}
 	}
-	if s.matcher, err = t.view.Store.Matcher(q); err != nil {
+	if s.matcher, err = t.reader.Matcher(q); err != nil {
 		return err
 	}
 	if m.as == asTable {
@@ -89,7 +90,7 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 		return began // another store takes its place, or informerd stops: not the client's doing
 	}
 	h := w.Header()
-	a.Freshness(h, t.view, t.view.Store.Version())
+	a.Freshness(h, t.view, t.reader.Version())
 	h.Set("Content-Type", typeJSON)
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
@@ -144,11 +145,11 @@ func (s *stream) begin(ctx context.Context) error {
 	if anywhere {
 		version = ""
 	} else if s.neverWas(ctx, version) {
-		return errTooOld(version, s.view.Store.Oldest())
+		return errTooOld(version, s.reader.Oldest())
 	}
 	var err error
-	if s.sub, err = s.view.Store.Watch(version); errors.Is(err, cache.ErrExpired) {
-		return errTooOld(version, s.view.Store.Oldest())
+	if s.sub, err = s.reader.Watch(version); errors.Is(err, cache.ErrExpired) {
+		return errTooOld(version, s.reader.Oldest())
 	}
 	return err
 }
@@ -156,10 +157,10 @@ func (s *stream) begin(ctx context.Context) error {
 // beginWithState takes the present objects and subscribes to what comes after.
 func (s *stream) beginWithState(ctx context.Context) (err error) {
 	for range selectTries {
-		if s.initial, err = selectProven(ctx, s.view.Store, s.query, s.proven); err != nil {
+		if s.initial, err = selectProven(ctx, s.reader, s.query, s.proven); err != nil {
 			return err
 		}
-		if s.sub, err = s.view.Store.Watch(s.initial.Version); !errors.Is(err, cache.ErrExpired) {
+		if s.sub, err = s.reader.Watch(s.initial.Version); !errors.Is(err, cache.ErrExpired) {
 			return err
 		}
 	}
@@ -179,6 +180,8 @@ func (s *stream) run(ctx context.Context) error {
 		events, err := s.sub.Next(next)
 		cancel()
 		switch {
+		case ctx.Err() == nil && s.rights.changed(ctx):
+			return s.fail(errRights())
 		case err == nil:
 			err = s.changes(ctx, events)
 		case ctx.Err() != nil:
@@ -188,7 +191,7 @@ func (s *stream) run(ctx context.Context) error {
 		case errors.Is(err, cache.ErrStopped) && !s.replaced():
 			return nil // informerd stops: the client comes back and resumes
 		default:
-			return s.fail(errTooOld(s.sub.Version(), s.view.Store.Oldest()))
+			return s.fail(errTooOld(s.sub.Version(), s.reader.Oldest()))
 		}
 		if err == nil {
 			s.routine(ctx, time.Now())
@@ -206,7 +209,7 @@ func (s *stream) run(ctx context.Context) error {
 // see replica.Factory.
 func (s *stream) replaced() bool {
 	now, ok := s.api.Caches.Resource(s.spec().Resource)
-	return !ok || now.View().Store != s.view.Store
+	return !ok || !now.View().SameCopy(s.view)
 }
 
 // opening writes the present objects. The bookmark after them tells a client
@@ -291,10 +294,14 @@ func (s *stream) seen(ctx context.Context, e cache.Event) (typ cache.EventType, 
 
 // due is when something must be said even if nothing happens.
 func (s *stream) due() time.Time {
-	if !s.opts.AllowWatchBookmarks {
-		return s.deadline
+	next := s.deadline
+	if s.opts.AllowWatchBookmarks {
+		next = s.bookmark
 	}
-	return s.bookmark
+	if look := s.rights.looked.Add(rightsInterval); !access.Settled(s.rights.who) && look.Before(next) {
+		next = look
+	}
+	return next
 }
 
 // routine writes the bookmark that is due, and one for a proof that is to be told.
@@ -329,7 +336,7 @@ func (s *stream) proof() time.Time {
 		return time.Time{}
 	}
 	view := now.View() // before the version: what is proven is no newer
-	if view.Store != s.view.Store || before(s.sub.Version(), view.Store.Version()) {
+	if !view.SameCopy(s.view) || before(s.sub.Version(), s.reader.Version()) {
 		return time.Time{}
 	}
 	return view.Proof

@@ -38,7 +38,7 @@ func (a *API) WentBack(ctx context.Context, view *cache.View, version string) (b
 	// from before this version came to be. The second one is not.
 	heard := time.Now()
 	for range 2 {
-		present, asked, err := a.sharedPresent(ctx, &target{&request{cluster: view.Spec.Cluster}, view})
+		present, asked, err := a.sharedPresent(ctx, known(view))
 		if err != nil {
 			a.log.Debug("cannot learn the present version", "gvr", view.Spec.Resource.String(), "err", err)
 			return false, err
@@ -148,9 +148,9 @@ func (u *unanswered) last(now time.Time, what ...string) error {
 // passes the version meanwhile, it is too late to ask.
 func (s *stream) neverWas(ctx context.Context, version string) bool {
 	inVain := false
-	for before(s.view.Store.Version(), version) {
+	for before(s.reader.Version(), version) {
 		soon, cancel := context.WithTimeout(ctx, SuspectAfter)
-		err := s.view.Store.WaitVersionIn(soon, s.namespace, version)
+		err := s.reader.WaitVersionIn(soon, s.namespace, version)
 		cancel()
 		if err == nil {
 			break

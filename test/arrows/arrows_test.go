@@ -3,7 +3,12 @@
 package arrows
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -67,4 +72,49 @@ func room(path string) string {
 	}
 	folder, _, _ := strings.Cut(rest, "/")
 	return folder
+}
+
+// sees are the files that may read all there is of something: it is no secret.
+var sees = []string{
+	"server/kubeapi/customtable.go", // how custom resources are printed
+}
+
+// TestReadersAreTold: no answer is made from all objects. That no copy can be had as a
+// whole is the compiler's business: the key to it is in cache/internal.
+func TestReadersAreTold(t *testing.T) {
+	found := map[string]bool{}
+	err := filepath.WalkDir("../../server", func(file string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == "access" {
+			return fs.SkipDir // who sees what is decided there
+		}
+		if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(strings.TrimPrefix(file, "../../"))
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if ok && (s.Sel.Name == "WholeScope" || s.Sel.Name == "WholeSight" || s.Sel.Name == "NewStore") {
+				found[name] = true
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range found {
+		if !slices.Contains(sees, name) {
+			t.Errorf("%s reads all there is", name)
+		}
+	}
+	for _, name := range sees {
+		if !found[name] {
+			t.Errorf("%s reads nothing as a whole: it need not be listed", name)
+		}
+	}
 }

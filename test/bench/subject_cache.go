@@ -53,19 +53,19 @@ func syncFactory(ctx context.Context, rc *rest.Config, drop []string) (*synced, 
 	if err := informer.WaitForSync(ctx); err != nil {
 		return nil, err
 	}
-	store := informer.View().Store
+	reader := informer.View().Reader(cache.WholeScope())
 	return &synced{
-		objects: store.Len(),
+		objects: reader.Len(),
 		held:    factory,
 		answer: func(dst []byte, app string) ([]byte, int, error) {
-			return selectApp(ctx, store, dst, app)
+			return selectApp(ctx, reader, dst, app)
 		},
 	}, nil
 }
 
 // selectApp is the answer of the cache: the objects of an index value as JSON.
-func selectApp(ctx context.Context, store *cache.Store, dst []byte, app string) ([]byte, int, error) {
-	r, err := store.Select(ctx, cache.Query{Terms: []cache.Term{{Index: cache.LabelIndex, Value: "app=" + app}}})
+func selectApp(ctx context.Context, reader *cache.Reader, dst []byte, app string) ([]byte, int, error) {
+	r, err := reader.Select(ctx, cache.Query{Terms: []cache.Term{{Index: cache.LabelIndex, Value: "app=" + app}}})
 	if err != nil {
 		return dst, 0, err
 	}

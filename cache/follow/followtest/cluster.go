@@ -49,7 +49,7 @@ func (r *Resource) Store() *cache.Store { return r.store }
 func (r *Resource) View() *cache.View {
 	v := &cache.View{Spec: r.spec, State: r.State}
 	if r.State.Readable() {
-		v.Store = r.store
+		v.Hold(r.store)
 	}
 	return v
 }

@@ -106,7 +106,7 @@ func judge(s source, view *cache.View) error {
 	if !view.State.Readable() {
 		return e
 	}
-	if view.Store == nil {
+	if !view.Readable() {
 		e.Reason = "another copy takes its place"
 		return e
 	}

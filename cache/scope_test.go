@@ -1,0 +1,57 @@
+package cache
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestScopesTogether: And sees what both see, In what is seen of one namespace, and
+// Digest tells scopes apart by that alone.
+func TestScopesTogether(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 2))
+	spaces, names := []string{"a", "b", "c"}, []string{"x", "y"}
+	some := func(all []string) (picked []string) {
+		for _, s := range all {
+			if r.IntN(2) == 0 {
+				picked = append(picked, s)
+			}
+		}
+		return picked
+	}
+	draw := func() Scope {
+		if r.IntN(8) == 0 {
+			return WholeScope()
+		}
+		byNamespace := map[string][]string{}
+		for _, ns := range some(append([]string{""}, spaces...)) {
+			byNamespace[ns] = some(names)
+		}
+		return NewScope(some(spaces), byNamespace)
+	}
+	for range 3000 {
+		a, b := draw(), draw()
+		both := a.And(b)
+		for _, ns := range spaces {
+			for _, name := range append([]string{"z"}, names...) {
+				k := Key{ns, name}
+				if got, want := both.Sees(k), a.Sees(k) && b.Sees(k); got != want {
+					t.Fatalf("%+v and %+v see %s: %v", a, b, k, got)
+				}
+				for _, in := range spaces {
+					if got, want := a.In(in).Sees(k), a.Sees(k) && ns == in; got != want {
+						t.Fatalf("%+v in %s sees %s: %v", a, in, k, got)
+					}
+				}
+			}
+			if got, want := both.Namespace(ns), a.Namespace(ns) && b.Namespace(ns); got != want {
+				t.Fatalf("%+v and %+v see namespace %s: %v", a, b, ns, got)
+			}
+		}
+		if both.Digest() != b.And(a).Digest() {
+			t.Fatalf("%+v and %+v are another scope the other way round", a, b)
+		}
+	}
+	if (Scope{}).Digest() != NewScope(nil, nil).Digest() || WholeScope().Digest() == (Scope{}).Digest() {
+		t.Error("what sees nothing has another digest than what sees nothing, or the same as what sees all")
+	}
+}

@@ -1,0 +1,128 @@
+package cache
+
+import (
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// maxSeen is how many scopes are kept for one Store.
+const maxSeen = 32
+
+// seen keeps which rows some scopes see, those that were asked with lately: who sees
+// a part of the objects asks again, and a part may be of a thousand namespaces. Rows
+// come and go as objects do; what becomes of an object does not matter, since what
+// is seen depends on its key alone. The zero value is ready.
+//
+// It is guarded by the lock of its Store, but that readers make sets, too.
+type seen struct {
+	making sync.Mutex // one reader at a time; taken after the lock of the Store
+	sets   map[string]*seenRows
+	asked  uint64
+}
+
+// seenRows are the rows that a Scope sees.
+type seenRows struct {
+	scope Scope
+	rows  *roaring.Bitmap
+	asked uint64 // the last time
+}
+
+// seenBy is the rows that scope sees, nil for all. They must not be modified, nor
+// used without the lock of the Store.
+func (c *contents) seenBy(scope Scope) *roaring.Bitmap {
+	switch {
+	case scope.Whole():
+		return nil
+	case scope.Empty():
+		return roaring.New()
+	}
+	s := &c.seen
+	s.making.Lock()
+	defer s.making.Unlock()
+	digest := scope.Digest()
+	set := s.sets[digest]
+	if set == nil {
+		set = &seenRows{scope: scope, rows: c.see(scope)}
+		s.keep(digest, set)
+	}
+	s.asked++
+	set.asked = s.asked
+	return set.rows
+}
+
+// keep enters a set in place of the one that was asked for least recently.
+func (s *seen) keep(digest string, set *seenRows) {
+	if s.sets == nil {
+		s.sets = map[string]*seenRows{}
+	}
+	if len(s.sets) >= maxSeen {
+		var oldest string
+		for d, other := range s.sets {
+			if oldest == "" || other.asked < s.sets[oldest].asked {
+				oldest = d
+			}
+		}
+		delete(s.sets, oldest)
+	}
+	s.sets[digest] = set
+}
+
+func (s *seen) add(row uint32, o *Object) {
+	for _, set := range s.sets {
+		if set.scope.Sees(o.Key()) {
+			set.rows.Add(row)
+		}
+	}
+}
+
+func (s *seen) remove(row uint32) {
+	for _, set := range s.sets {
+		set.rows.Remove(row)
+	}
+}
+
+// see finds the rows that scope sees.
+func (c *contents) see(scope Scope) *roaring.Bitmap {
+	rows := roaring.New()
+	spaces := c.indexes[NamespaceIndex].postings
+	if _, ok := scope.namespaces[""]; ok || len(scope.names[""])*len(spaces) > c.len() {
+		c.tree.Scan(func(e entry) bool {
+			if scope.Sees(e.obj.Key()) {
+				rows.Add(e.row)
+			}
+			return true
+		})
+		return rows
+	}
+	all := []*roaring.Bitmap{rows}
+	for ns := range scope.namespaces {
+		switch p := spaces[intern(NamespaceIndex, ns)]; {
+		case p == nil:
+		case p.bits != nil:
+			all = append(all, p.bits)
+		default:
+			rows.AddMany(p.few)
+		}
+	}
+	add := func(k Key) {
+		if e, ok := c.tree.Get(probe(k)); ok {
+			rows.Add(e.row)
+		}
+	}
+	for ns, names := range scope.names {
+		for name := range names {
+			add(Key{ns, name})
+			if ns != "" {
+				continue
+			}
+			for h := range spaces {
+				add(Key{h.Value().Value, name})
+			}
+		}
+	}
+	if len(all) == 1 {
+		return rows
+	}
+	return roaring.FastOr(all...)
+}

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// see finds the resources that the parameters name, as what q asks may be seen of
+// them. One of which nothing may be seen is left out where a glob names it, and stays
+// to be refused where it is named itself. If nothing is left, that is the error.
+func (s *Server) see(ctx context.Context, p params, q *query) ([]*viewed, error) {
+	found, err := s.resourcesOf(p)
+	if err != nil {
+		return nil, err
+	}
+	return seeAll(ctx, found, q)
+}
+
+func seeAll(ctx context.Context, found []namedResource, q *query) ([]*viewed, error) {
+	kinds := make([]*viewed, 0, len(found))
+	var refused error
+	for _, res := range found {
+		v, err := see(ctx, res.Resource, q.verbs()...)
+		if err != nil {
+			return nil, err
+		}
+		if err := v.refused(q.Namespaces); err != nil && !res.named {
+			refused = cmp.Or(refused, err)
+			continue
+		}
+		kinds = append(kinds, v)
+	}
+	if len(kinds) == 0 {
+		return nil, refused
+	}
+	return kinds, nil
+}
+
+// namedResource is one that parameters name: itself, or only by a glob.
+type namedResource struct {
+	Resource
+	named bool
+}
+
+// resourcesOf finds the resources that the parameters name, each once, in the
+// order of cache.Resource.Compare.
+func (s *Server) resourcesOf(p params) ([]namedResource, error) {
+	clusters := s.clustersOf(p)
+	for _, name := range clusters {
+		if err := s.checkCluster(name); err != nil {
+			return nil, err
+		}
+	}
+	found := map[cache.Resource]namedResource{}
+	column := 1
+	for text := range strings.SplitSeq(patternsOf(p), ",") {
+		some, err := s.resourcesLike(clusters, strings.TrimSpace(text), column)
+		if err != nil {
+			return nil, err
+		}
+		named := !strings.ContainsAny(text, globs)
+		for _, r := range some {
+			key := r.Spec().Resource
+			found[key] = namedResource{r, named || found[key].named}
+		}
+		column += len(text) + 1
+	}
+	all := slices.Collect(maps.Values(found))
+	slices.SortFunc(all, func(a, b namedResource) int { return a.Spec().Compare(b.Spec().Resource) })
+	return all, nil
+}
+
+// clustersOf are those that the parameters name, or all.
+func (s *Server) clustersOf(p params) []string {
+	if named := p.Values["cluster"]; len(named) > 0 {
+		return named
+	}
+	var all []string
+	for _, c := range s.Caches.Clusters() {
+		all = append(all, c.Name)
+	}
+	return all
+}
+
+func patternsOf(p params) string {
+	if p.Has("resources") {
+		return p.Get("resources")
+	}
+	return "*"
+}
+
+// globs are the characters that make a name a pattern.
+const globs = "*?["
+
+// resourcesLike finds the resources of one pattern. A name without globs is one
+// that kubectl accepts, and must exist in one of the clusters.
+func (s *Server) resourcesLike(clusters []string, pattern string, column int) ([]Resource, error) {
+	if !strings.ContainsAny(pattern, globs) {
+		if pattern == "" {
+			return nil, invalid("resources", "column %d: a name is missing; write for example pods,*.apps", column)
+		}
+		return s.resourcesCalled(clusters, pattern, column)
+	}
+	match, err := resourcePattern(pattern)
+	if err != nil {
+		return nil, invalid("resources", "column %d: %v", column, err)
+	}
+	missing := s.undiscoveredKinds(clusters, pattern)
+	var some []Resource
+	for _, r := range s.Caches.Resources() {
+		if spec := r.Spec(); slices.Contains(clusters, spec.Cluster) && match(spec) {
+			some = append(some, r)
+		}
+	}
+	if len(some) == 0 && missing != nil {
+		return nil, noneReadable(missing)
+	}
+	if len(some) == 0 {
+		return nil, notFound("resources: column %d: no resource is called like %s", column, pattern)
+	}
+	return some, nil
+}
+
+func (s *Server) resourcesCalled(clusters []string, name string, column int) ([]Resource, error) {
+	var all []Resource
+	var unknown error
+	for _, cluster := range clusters {
+		r, err := s.Caches.Lookup(cluster, name)
+		switch {
+		case err == nil, errors.Is(err, cache.ErrNotWatched):
+			all = append(all, r)
+		case errors.Is(err, cache.ErrUnknownResource):
+			unknown = err
+		default:
+			return nil, fmt.Errorf("resources: column %d: %w", column, err)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("resources: column %d: %w", column, unknown)
+	}
+	return all, nil
+}
+
+var versionPart = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+
+// resourcePattern reads *, *.apps, dep*.apps and *.v1.apps as config.yaml does:
+// a star for the resource does not reach into the group.
+func resourcePattern(pattern string) (func(cache.Spec) bool, error) {
+	if _, err := path.Match(pattern, ""); err != nil || strings.Contains(pattern, "/") {
+		return nil, fmt.Errorf("%q is not a glob over names such as deployments.apps", pattern)
+	}
+	if pattern == "*" {
+		return func(cache.Spec) bool { return true }, nil
+	}
+	resource, group, _ := strings.Cut(strings.ToLower(pattern), ".")
+	version := ""
+	if v, rest, _ := strings.Cut(group, "."); versionPart.MatchString(v) {
+		version, group = v, rest
+	}
+	return func(spec cache.Spec) bool {
+		okResource, _ := path.Match(resource, spec.GVR.Resource)
+		okGroup, _ := path.Match(group, spec.GVR.Group)
+		return okResource && okGroup && (version == "" || version == spec.GVR.Version)
+	}, nil
+}
