@@ -92,7 +92,7 @@ func answers(t *testing.T, user access.Asker, there bool) map[string]string {
 			typ, name = []cache.EventType{cache.Added, cache.Deleted}[n%2], "gone"
 		}
 		n++
-		w.pods.apply(t, typ, pod("hidden", name, "secret", "n9", version))
+		w.pods.apply(t, typ, pod("hidden", name, "hush", "n9", version))
 		synctest.Wait()
 	}
 	for _, name := range []string{"one", "two", "three", "four", "five", "six"} {
@@ -181,7 +181,7 @@ func TestUnseenIsNotThere(t *testing.T) {
 		if d := cmp.Diff(without[q], got); d != "" {
 			t.Errorf("%s (-without +with):\n%s", q, d)
 		}
-		if text := strings.ReplaceAll(got, "namespaces/hidden", ""); strings.Contains(text, "secret") || strings.Contains(text, "n9") {
+		if text := strings.ReplaceAll(got, "namespaces/hidden", ""); strings.Contains(text, "hush") || strings.Contains(text, "n9") {
 			t.Errorf("%s tells what is hidden:\n%s", q, got)
 		}
 	}

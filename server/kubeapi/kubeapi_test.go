@@ -164,9 +164,14 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
+// ask is Serve for the world's asker.
+func (w *world) ask(out http.ResponseWriter, r *http.Request) error {
+	return w.Serve(out, r.WithContext(access.With(r.Context(), w.asker)))
+}
+
 // serve renders errors as the server does.
 func (w *world) serve(out http.ResponseWriter, r *http.Request) {
-	err := w.Serve(out, r.WithContext(access.With(r.Context(), w.asker)))
+	err := w.ask(out, r)
 	var status *apierrors.StatusError
 	var cut *CutError
 	switch {

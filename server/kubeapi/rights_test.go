@@ -60,22 +60,21 @@ func TestWatchOfOneObjectIsChecked(t *testing.T) {
 	w := newWorld(t)
 	w.asker = accesstest.NewUser("jane").Grant(pods, cache.NewScope(nil, map[string][]string{"a": {"one"}}))
 	for target, allowed := range map[string]bool{
-		"/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Done":                               true,
-		"/api/v1/namespaces/a/pods?watch=1&resourceVersion=0&fieldSelector=metadata.name%3Done":     true,
-		"/api/v1/watch/namespaces/a/pods/one?resourceVersion=0":                                     true,
-		"/api/v1/namespaces/a/pods/one":                                                             true,
-		"/api/v1/namespaces/a/pods?watch=1&fieldSelector=metadata.name%3Dtwo":                       false,
-		"/api/v1/namespaces/b/pods?watch=1&fieldSelector=metadata.name%3Done":                       false,
-		"/api/v1/pods?watch=1&fieldSelector=metadata.name%3Done":                                    false,
-		"/api/v1/namespaces/a/pods?watch=1&fieldSelector=metadata.name%3Done%2Cmetadata.name%3Dtwo": false,
-		"/api/v1/namespaces/a/pods?watch=1&fieldSelector=metadata.name!%3Done":                      false,
-		"/api/v1/namespaces/a/pods?watch=1":                                                         false,
-		"/api/v1/namespaces/a/pods":                                                                 false,
-		"/api/v1/watch/namespaces/a/pods":                                                           false,
-		"/api/v1/watch/namespaces/a/pods?fieldSelector=metadata.name%3Done":                         false,
-		"/api/v1/watch/namespaces/a/pods/two":                                                       false,
-		"/api/v1/watch/namespaces/a/pods/two?fieldSelector=metadata.name%3Done":                     false,
-		"/api/v1/namespaces/a/pods/two":                                                             false,
+		"/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Done":                           true,
+		"/api/v1/namespaces/a/pods?watch=1&resourceVersion=0&fieldSelector=metadata.name%3Done": true,
+		"/api/v1/watch/namespaces/a/pods/one?resourceVersion=0":                                 true,
+		"/api/v1/namespaces/a/pods/one":                                                         true,
+		"/api/v1/namespaces/a/pods?watch=1&fieldSelector=metadata.name%3Dtwo":                   false,
+		"/api/v1/namespaces/b/pods?watch=1&fieldSelector=metadata.name%3Done":                   false,
+		"/api/v1/pods?watch=1&fieldSelector=metadata.name%3Done":                                false,
+		"/api/v1/namespaces/a/pods?watch=1&fieldSelector=metadata.name!%3Done":                  false,
+		"/api/v1/namespaces/a/pods?watch=1":                                                     false,
+		"/api/v1/namespaces/a/pods":                                                             false,
+		"/api/v1/watch/namespaces/a/pods":                                                       false,
+		"/api/v1/watch/namespaces/a/pods?fieldSelector=metadata.name%3Done":                     false,
+		"/api/v1/watch/namespaces/a/pods/two":                                                   false,
+		"/api/v1/watch/namespaces/a/pods/two?fieldSelector=metadata.name%3Done":                 false,
+		"/api/v1/namespaces/a/pods/two":                                                         false,
 	} {
 		at := target + "?timeoutSeconds=1"
 		if strings.Contains(target, "?") {

@@ -15,7 +15,7 @@ func (w *world) outcome(target, accept string) int {
 	r := httptest.NewRequest(http.MethodGet, target, nil)
 	r.Header.Set("Accept", accept)
 	rec := httptest.NewRecorder()
-	err := w.Serve(rec, r)
+	err := w.ask(rec, r)
 	if errors.Is(err, cache.ErrNotSynced) {
 		return 0
 	}

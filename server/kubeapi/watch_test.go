@@ -238,7 +238,7 @@ func TestWatchOfStopped(t *testing.T) {
 	w.pods.store.Close()
 	for _, query := range []string{"", "&resourceVersion=100", "&resourceVersion=0", "&resourceVersion=200&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"} {
 		rec := httptest.NewRecorder()
-		err := w.Serve(rec, httptest.NewRequest(http.MethodGet, "/api/v1/pods?watch=1"+query, nil))
+		err := w.ask(rec, httptest.NewRequest(http.MethodGet, "/api/v1/pods?watch=1"+query, nil))
 		if !errors.Is(err, cache.ErrStopped) || rec.Body.Len() > 0 || len(rec.Header()["Content-Type"]) > 0 {
 			t.Errorf("watch=1%s of a closed store = %v, header %v, body %q", query, err, rec.Header(), rec.Body)
 		}
