@@ -119,6 +119,15 @@ func (s Scope) Touches(namespace string) bool {
 // Namespaces are those seen whole, in order; none of a Whole one.
 func (s Scope) Namespaces() []string { return slices.Sorted(maps.Keys(s.namespaces)) }
 
+// Names are those seen one by one, by namespace, each list in order.
+func (s Scope) Names() map[string][]string {
+	all := make(map[string][]string, len(s.names))
+	for ns, names := range s.names {
+		all[ns] = slices.Sorted(maps.Keys(names))
+	}
+	return all
+}
+
 // And sees what both see.
 func (s Scope) And(o Scope) Scope {
 	switch {

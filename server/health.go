@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/reply"
 )
 
@@ -27,6 +28,8 @@ type readiness struct {
 	Clusters  []clusterHealth  `json:"clusters"`
 	Resources []resourceHealth `json:"resources"`
 	Snapshot  snapshotHealth   `json:"snapshot"`
+
+	hidden bool // only Ready and Reason are told
 }
 
 type clusterHealth struct {
@@ -41,6 +44,8 @@ type clusterHealth struct {
 	Reason string `json:"reason,omitempty"`
 	// ProvenTime is when the API server last proved any of them current.
 	ProvenTime time.Time `json:"provenTime,omitzero"`
+	// AccessError is why it cannot be told who asks, or what they may.
+	AccessError string `json:"accessError,omitempty"`
 
 	fault string // Reason in a word
 }
@@ -100,6 +105,9 @@ func (s *Server) readiness(staleOK bool) readiness {
 	old := ""
 	for _, c := range clusters {
 		h := clusterHealth{Name: c.Name, Server: c.Server, Version: c.Version, Reachable: c.Reachable, Error: c.Err, Ready: true}
+		if s.AccessTrouble != nil {
+			h.AccessError = s.AccessTrouble(c.Name)
+		}
 		if e := known[c.Name]; e != nil {
 			h.fault, h.Reason = e.judge(c.Name, now, s.Lease)
 			h.Ready = h.fault == "" || h.fault == clusterSilent && staleOK
@@ -210,6 +218,11 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	answer := s.readiness(stale == "ok")
+	// Probes show nothing of who makes them. They learn what they must: what there is
+	// and why it is not ready is for those who may know, as system:monitoring may.
+	if known, err := access.From(r.Context()).Path(r.Context(), "get", "/readyz/verbose"); err != nil || !known {
+		answer = answer.discreet()
+	}
 	body, mediaType := answer.text(verbose), typeText+"; charset=utf-8"
 	w.Header().Add("Vary", "Accept")
 	if !accepts(r, typeText) && accepts(r, typeJSON) {
@@ -229,6 +242,21 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 		_, _ = w.Write([]byte(body))
 	}
 	return nil
+}
+
+// discreet is the answer without what only those may know who may read it: whether it
+// is ready, and whether who asks can be told.
+func (a readiness) discreet() readiness {
+	d := readiness{Ready: a.Ready, Clusters: []clusterHealth{}, Resources: []resourceHealth{}, hidden: true}
+	if !a.Ready {
+		d.Reason = "who may read /readyz/verbose sees why"
+	}
+	for _, c := range a.Clusters {
+		if c.AccessError != "" {
+			d.Reason = "who asks, or what they may, cannot be told now"
+		}
+	}
+	return d
 }
 
 // trouble is what is wrong with a cluster and why.
@@ -267,6 +295,12 @@ func (a readiness) text(verbose bool) string {
 		default:
 			line("+", name, "ok", "")
 		}
+		if c.AccessError != "" {
+			line("!", "access to "+name, "unknown", c.AccessError)
+		}
+	}
+	if a.hidden {
+		return a.summary(&b)
 	}
 	switch {
 	case a.Snapshot.Error != "":
@@ -292,10 +326,17 @@ func (a readiness) text(verbose bool) string {
 			line("!", name, string(res.State), res.Reason)
 		}
 	}
-	if a.Ready {
+	return a.summary(&b)
+}
+
+func (a readiness) summary(b *strings.Builder) string {
+	switch {
+	case !a.Ready:
+		fmt.Fprintf(b, "readyz check failed: %s\n", a.Reason)
+	case a.Reason != "":
+		fmt.Fprintf(b, "readyz check passed: %s\n", a.Reason)
+	default:
 		b.WriteString("readyz check passed\n")
-	} else {
-		fmt.Fprintf(&b, "readyz check failed: %s\n", a.Reason)
 	}
 	return b.String()
 }

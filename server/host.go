@@ -17,10 +17,14 @@ import (
 // anyone may read, and a page from anywhere can make its reader's browser ask:
 // by pointing its own name at 127.0.0.1 (DNS rebinding) it would even be allowed
 // to read the answer, but the Host header then carries that name.
+//
+// Beyond loopback informerd has names that it cannot know, unless it is told them.
+// There whoever asks must show who they are: what a browser shows by itself is bound
+// to the name it was given for.
 func (s *Server) checkHost(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		host := hostName(r.Host)
-		if host != "" && !isLoopback(host) && !slices.Contains(s.hosts, host) {
+		if !s.answersTo(host) {
 			return refused("the Host header names %q: informerd answers on this machine only to localhost, "+
 				"loopback addresses and the hosts it is configured with", r.Host)
 		}
@@ -30,6 +34,14 @@ func (s *Server) checkHost(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 		return nil
 	})
+}
+
+func (s *Server) answersTo(host string) bool {
+	if host == "" || isLoopback(host) || slices.Contains(s.hosts, host) {
+		return true
+	}
+	own, _, _ := net.SplitHostPort(s.Options.Addr)
+	return s.Access != nil && !isLoopback(own) && len(s.hosts) == 0
 }
 
 // opensPage reports whether somebody follows a link to the page itself. Elsewhere a

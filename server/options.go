@@ -20,10 +20,15 @@ import (
 // useful.
 type Options struct {
 	// Addr is the host:port to listen on, default 127.0.0.1:8080; port 0 takes
-	// a free one. Only loopback addresses are accepted: see New.
+	// a free one. See CheckAddr.
 	Addr string
 	// TLS is what is served with, if it is given.
 	TLS TLS
+	// PlainHTTP lets an address beyond loopback be served without TLS.
+	PlainHTTP bool
+	// AccessTrouble is why who asks, or what they may, cannot be told of a cluster
+	// now; "" if it can. Nil: it always can.
+	AccessTrouble func(cluster string) string
 	// Caches is what is served. Required.
 	Caches Caches
 	// Log gets server errors at Error, requests refused and failed at Debug.
@@ -90,7 +95,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("server: Options.Caches is required")
 	}
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:8080")
-	if err := checkAddr(o.Addr); err != nil {
+	if err := CheckAddr(o.Addr, o.exposure()); err != nil {
 		return o, err
 	}
 	if o.Log == nil {
@@ -109,11 +114,23 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// CheckAddr says what is wrong with an address to listen on, for whoever reads
-// one from a file or a flag.
-func CheckAddr(addr string) error { return checkAddr(addr) }
+// Exposure is what makes it safe to be reached from beyond this machine.
+type Exposure struct {
+	// Authenticated: who asks is known, and sees what they may.
+	Authenticated bool
+	// TLS: nobody on the way reads tokens or answers.
+	TLS bool
+	// PlainHTTP: whoever configured it says in words that TLS is not needed.
+	PlainHTTP bool
+}
 
-func checkAddr(addr string) error {
+func (o Options) exposure() Exposure {
+	return Exposure{Authenticated: o.Access != nil, TLS: o.TLS != (TLS{}), PlainHTTP: o.PlainHTTP}
+}
+
+// CheckAddr says what is wrong with an address to listen on. One beyond loopback needs
+// authentication, and TLS unless it is said in words that it does without.
+func CheckAddr(addr string, e Exposure) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return fmt.Errorf("listen address %q: want host:port: %w", addr, err)
@@ -123,14 +140,19 @@ func checkAddr(addr string) error {
 	} else if n == 0 && port != "0" {
 		return fmt.Errorf("listen address %q: write port 0 as 0", addr)
 	}
-	if isLoopback(host) {
+	if isLoopback(host) || e.Authenticated && (e.TLS || e.PlainHTTP) {
 		return nil
 	}
 	what := "is not a loopback address"
 	if host == "" {
 		what = "means every address of this machine"
 	}
+	if e.Authenticated {
+		return fmt.Errorf("listen address %q %s, and without TLS whoever is on the way could read tokens and "+
+			"answers: give tls.certFile and tls.keyFile, or say tls.plainHTTP: true where something else "+
+			"encrypts", addr, what)
+	}
 	return fmt.Errorf("listen address %q %s, and informerd has no authentication configured: "+
-		"whoever reaches it could read everything it holds; listen on 127.0.0.1:%s and put an "+
-		"authenticating proxy in front of it on the same machine", addr, what, port)
+		"whoever reaches it could read everything it holds; configure authentication, or listen on 127.0.0.1:%s "+
+		"and put an authenticating proxy in front of it on the same machine", addr, what, port)
 }

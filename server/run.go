@@ -57,8 +57,8 @@ type Server struct {
 	listener net.Listener
 }
 
-// New makes a server. It refuses an address beyond loopback with the reason,
-// because there is no authentication yet, and a certificate that is none.
+// New makes a server. It refuses an address that it is not safe to listen on, with
+// the reason, and a certificate that is none.
 func New(opts Options) (*Server, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -116,7 +116,9 @@ func (s *Server) Listen() error {
 	}
 	// "localhost" is whatever the resolver says.
 	if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-		return errors.Join(checkAddr(a.String()), l.Close())
+		if err := CheckAddr(a.String(), s.exposure()); err != nil {
+			return errors.Join(err, l.Close())
+		}
 	}
 	s.listener = l
 	return nil
@@ -162,7 +164,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.cert == nil {
 		go func() { served <- srv.Serve(s.listener) }()
 	} else {
-		srv.TLSConfig = &tls.Config{GetCertificate: s.cert.get}
+		srv.TLSConfig = s.tlsConfig()
 		go func() { served <- srv.ServeTLS(s.listener, "", "") }()
 		defer s.cert.follow(ctx)()
 	}
@@ -174,6 +176,16 @@ func (s *Server) Run(ctx context.Context) error {
 	err := s.shutdown(srv)
 	<-served
 	return err
+}
+
+// tlsConfig asks clients for a certificate where that may say who they are. Which one
+// counts is decided for each request: authorities change while connections last.
+func (s *Server) tlsConfig() *tls.Config {
+	c := &tls.Config{GetCertificate: s.cert.get, MinVersion: tls.VersionTLS12}
+	if s.Access != nil {
+		c.ClientAuth = tls.RequestClientCert
+	}
+	return c
 }
 
 // streamGrace is how long event streams may go on at the end. Those of closed

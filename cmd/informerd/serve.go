@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/replica"
@@ -69,6 +71,11 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	}
 	factory := replica.NewFactory(factoryOptions(cfg, db, reason, log))
 	ups := &upstreams{}
+	roles := newRoleBooks(cfg, factory)
+	doors := newDoors(cfg, roles.of, log)
+	if err := doors.load(); err != nil {
+		return err
+	}
 	var modes atomic.Value // kubeapi.Modes
 	modes.Store(cfg.Kubernetes)
 	srv, err := server.New(server.Options{
@@ -77,6 +84,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 		Modes:     func() kubeapi.Modes { return modes.Load().(kubeapi.Modes) },
 		Log:       log, Web: web.FS(), Version: buildVersion(), Lease: replica.Lease,
 		References: cfg.References, SearchTexts: cfg.Search.Texts,
+		Access: doors.access(), AccessTrouble: doors.trouble, PlainHTTP: cfg.PlainHTTP,
 	})
 	if err != nil {
 		return err
@@ -111,8 +119,13 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	})
 	g.Go(func() error { return srv.Run(serving) })
 	for _, r := range keepers {
-		r.connected = ups.connect
+		r.connected = func(cluster string, config *rest.Config) error {
+			return errors.Join(ups.connect(cluster, config), doors.connect(cluster, config))
+		}
 		g.Go(func() error { return r.Run(ctx) })
+	}
+	for _, run := range slices.Concat(roles.runs(), doors.runs()) {
+		g.Go(func() error { return run(ctx) })
 	}
 	g.Go(func() error { return reloads.Run(ctx) })
 	g.Go(func() error { return shown.Run(ctx) })

@@ -84,7 +84,7 @@ func onlyCluster(set func(*config.Cluster, string)) func(*config.Config, string)
 func (s *settings) serveFlags(cmd *cobra.Command) {
 	s.flag(cmd, "listen", "`address` to serve on, host:port; port 0 takes a free one", func(c *config.Config, v string) error {
 		c.Listen = v
-		return server.CheckAddr(v)
+		return server.CheckAddr(v, c.Exposure())
 	})
 	s.flag(cmd, "snapshot", "snapshot `file`; \"\" keeps everything in memory only", func(c *config.Config, v string) error {
 		c.Snapshot.Path = v

@@ -121,6 +121,9 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Add("Vary", "Accept")
 	r, visible := withoutVisible(r)
+	if v := reviewOf(r, req); v != nil {
+		return a.serveReview(w, r, req, v)
+	}
 	if !isRead(r.Method) {
 		return a.passWrite(w, r, req)
 	}

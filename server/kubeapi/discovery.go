@@ -77,8 +77,8 @@ func groupsBelow(groups []apidiscovery.APIGroupDiscovery, root string) []apidisc
 	})
 }
 
-// served lists what is watched of a cluster as discovery tells it, in the order
-// in which kubectl decides between resources of one name: the core group, other
+// served lists what is watched of a cluster, and reviews, as discovery tells it, in the
+// order in which kubectl decides between resources of one name: the core group, other
 // built-in ones, custom resources, aggregated APIs.
 func (a *API) served(cluster string) []apidiscovery.APIGroupDiscovery {
 	var specs []cache.Spec
@@ -97,10 +97,16 @@ func (a *API) served(cluster string) []apidiscovery.APIGroupDiscovery {
 	})
 	var groups []apidiscovery.APIGroupDiscovery
 	for _, s := range specs {
+		if priority(s) > 1 {
+			groups = withReviews(groups)
+		}
 		v := versionOf(groupOf(&groups, s.GVR.Group), s.GVR.Version)
 		v.Resources = append(v.Resources, discovered(s))
 	}
-	return groups
+	if len(specs) == 0 { // nothing is known yet
+		return groups
+	}
+	return withReviews(groups)
 }
 
 func priority(s cache.Spec) int {

@@ -44,7 +44,7 @@ func TestDiscovery(t *testing.T) {
 	for _, g := range groups.Items {
 		names = append(names, g.Name)
 	}
-	if got := strings.Join(names, " "); got != "apps messaging.example.com metrics.k8s.io" {
+	if got := strings.Join(names, " "); got != "apps authentication.k8s.io authorization.k8s.io messaging.example.com metrics.k8s.io" {
 		t.Errorf("groups are %q: built-in ones come first, aggregated ones last", got)
 	}
 
@@ -56,7 +56,7 @@ func TestDiscovery(t *testing.T) {
 	w.into(&list, "/apis")
 	w.into(&group, "/apis/apps")
 	w.into(&resources, "/api/v1")
-	if len(versions.Versions) != 1 || len(list.Groups) != 3 || group.PreferredVersion.GroupVersion != "apps/v1" ||
+	if len(versions.Versions) != 1 || len(list.Groups) != 5 || group.PreferredVersion.GroupVersion != "apps/v1" ||
 		len(resources.APIResources) != 2 || resources.GroupVersion != "v1" || resources.APIResources[1].Kind != "Pod" {
 		t.Errorf("legacy discovery is %+v %+v %+v %+v", versions, list, group, resources)
 	}

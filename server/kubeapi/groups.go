@@ -10,8 +10,8 @@ import (
 	"github.com/informerd/informerd/cache"
 )
 
-// groups are what can be asked for through this API: what is watched, or, where
-// requests are passed on, what the API server serves. While it does not answer
+// groups are what can be asked for through this API: what is watched and reviews, or,
+// where requests are passed on, what the API server serves. While it does not answer
 // only what is watched can be asked for: incomplete says why there may be more, nil if
 // there is not.
 func (a *API) groups(ctx context.Context, cluster string) (all []apidiscovery.APIGroupDiscovery, incomplete error) {
@@ -31,7 +31,7 @@ func (a *API) groups(ctx context.Context, cluster string) (all []apidiscovery.AP
 	if modes.passesWrites() {
 		return all, nil
 	}
-	return readable(all), nil
+	return withReviews(readable(all)), nil
 }
 
 func (a *API) upstreamGroups(ctx context.Context, cluster, path string) ([]apidiscovery.APIGroupDiscovery, error) {

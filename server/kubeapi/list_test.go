@@ -117,7 +117,7 @@ func TestRefused(t *testing.T) {
 	w.wantStatus(w.get("/api/v1/pods", "Accept", "application/vnd.kubernetes.protobuf"), 406, metav1.StatusReasonNotAcceptable, "application/json")
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		w.wantStatus(w.do(method, "/api/v1/namespaces/a/pods/one"), 405, metav1.StatusReasonMethodNotAllowed, "read replica")
-		w.wantStatus(w.do(method, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"), 405, metav1.StatusReasonMethodNotAllowed, "read replica")
+		w.wantStatus(w.do(method, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews/one"), 405, metav1.StatusReasonMethodNotAllowed, "read replica")
 	}
 	w.pods.state = cache.Syncing
 	w.wantStatus(w.get("/api/v1/pods"), 503, metav1.StatusReasonServiceUnavailable, "no data yet")

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/informerd/informerd/server/access"
 )
 
 // connects are the subresources whose GET does more than read.
@@ -55,6 +57,11 @@ func (a *API) passWrite(w http.ResponseWriter, r *http.Request, req *request) er
 // pass forwards a request with the credentials it carries and no others, and
 // the answer as it is.
 func (a *API) pass(w http.ResponseWriter, r *http.Request, req *request) error {
+	if known, ok := access.From(r.Context()).(reviewer); ok {
+		if err := known.PassesOn(r.Context(), req.cluster); err != nil {
+			return err
+		}
+	}
 	up := a.Upstream(req.cluster)
 	if up == nil {
 		return errNoUpstream(req.cluster, nil)

@@ -8,6 +8,7 @@
 package config
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,11 @@ type Config struct {
 	Listen string
 	// TLS is what to serve with; its zero value is plain HTTP.
 	TLS server.TLS
+	// PlainHTTP serves addresses beyond this machine without TLS.
+	PlainHTTP bool
+	// Authentication is nil where everybody who reaches informerd sees everything.
+	Authentication *Authentication
+	Authorization  Authorization
 	// Clusters are never empty, and their names differ.
 	Clusters []Cluster
 	Snapshot Snapshot
@@ -150,13 +156,14 @@ func Default() *Config {
 // defaults is what holds for every key a file leaves out, but for the rules.
 func defaults() *Config {
 	return &Config{
-		Listen:     "127.0.0.1:8080",
-		Clusters:   []Cluster{{Name: "default"}},
-		Snapshot:   Snapshot{Path: "data/informerd.db", Interval: time.Second},
-		Verify:     Verify{Interval: time.Hour},
-		Syncs:      8,
-		Kubernetes: kubeapi.Modes{Reads: kubeapi.Cached, Passthrough: kubeapi.PassNone},
-		Log:        Log{Level: "info", Format: "text"},
+		Listen:        "127.0.0.1:8080",
+		Clusters:      []Cluster{{Name: "default"}},
+		Snapshot:      Snapshot{Path: "data/informerd.db", Interval: time.Second},
+		Verify:        Verify{Interval: time.Hour},
+		Syncs:         8,
+		Authorization: Authorization{Mode: Review},
+		Kubernetes:    kubeapi.Modes{Reads: kubeapi.Cached, Passthrough: kubeapi.PassNone, Lists: kubeapi.Strict},
+		Log:           Log{Level: "info", Format: "text"},
 	}
 }
 
@@ -169,7 +176,9 @@ func (c *Config) NeedsRestart(next *Config) []string {
 		differs bool
 	}{
 		{"listen", c.Listen != next.Listen},
-		{"tls", c.TLS != next.TLS},
+		{"tls", c.TLS != next.TLS || c.PlainHTTP != next.PlainHTTP},
+		{"authentication", !reflect.DeepEqual(c.Authentication, next.Authentication)},
+		{"authorization", c.Authorization != next.Authorization},
 		{"clusters", !slices.EqualFunc(c.Clusters, next.Clusters, Cluster.equal)},
 		{"snapshot.path", c.Snapshot.Path != next.Snapshot.Path},
 		{"snapshot.interval", c.Snapshot.Interval != next.Snapshot.Interval},

@@ -107,10 +107,11 @@ resources:
 			{Name: "east", Kubeconfig: "/etc/east", Context: "admin", Namespaces: []string{"shop", "web-1"}},
 			{Name: "west"},
 		},
-		Snapshot:   config.Snapshot{Interval: 250 * time.Millisecond},
-		Syncs:      3,
-		Kubernetes: kubeapi.Modes{Reads: kubeapi.Consistent, Passthrough: kubeapi.PassReads},
-		Log:        config.Log{Level: "debug", Format: "json"},
+		Snapshot:      config.Snapshot{Interval: 250 * time.Millisecond},
+		Syncs:         3,
+		Authorization: config.Authorization{Mode: config.Review},
+		Kubernetes:    kubeapi.Modes{Reads: kubeapi.Consistent, Passthrough: kubeapi.PassReads, Lists: kubeapi.Strict},
+		Log:           config.Log{Level: "debug", Format: "json"},
 		Resources: []config.Rule{
 			{
 				Match:         patterns(t, "pods", "nodes.v1", "conf*maps"),
@@ -143,7 +144,7 @@ func TestMistakes(t *testing.T) {
 	}{
 		{"unknown key", "lisen: x", []string{`f:1:1: lisen: unknown key, did you mean "listen"?`}},
 		{"unknown key, nothing near", "a:\nsnapshot:\n  zzzzzzzz: 1", []string{
-			`f:1:1: a: unknown key, known are clusters, kubernetes, listen, log, references, resources, search, snapshot, syncs, tls, verify`,
+			`f:1:1: a: unknown key, known are authentication, authorization, clusters, kubernetes, listen, log, references, resources, search, snapshot, syncs, tls, verify`,
 			`f:3:3: snapshot.zzzzzzzz: unknown key, known are interval, path`,
 		}},
 		{"case", "resources:\n- match: [pods]\n  labelselector: a=b", []string{
@@ -170,7 +171,7 @@ func TestMistakes(t *testing.T) {
 		{"tls of numbers", "tls: {certFile: 1, keyFile: a}", []string{`f:1:6: tls: needs both certFile and keyFile, or none for plain HTTP`, `f:1:17: tls.certFile: is the number 1, needs text: put it in quotes`}},
 		{"listen without port", "listen: localhost", []string{`f:1:9: listen: listen address "localhost": want host:port: address localhost: missing port in address`}},
 		{"listen with bad port", "listen: a:99999", []string{`f:1:9: listen: listen address "a:99999": port "99999" is not a number from 0 to 65535`}},
-		{"listen beyond loopback", "listen: 0.0.0.0:80", []string{`f:1:9: listen: listen address "0.0.0.0:80" is not a loopback address, and informerd has no authentication configured: whoever reaches it could read everything it holds; listen on 127.0.0.1:80 and put an authenticating proxy in front of it on the same machine`}},
+		{"listen beyond loopback", "listen: 0.0.0.0:80", []string{`f:1:9: listen: listen address "0.0.0.0:80" is not a loopback address, and informerd has no authentication configured: whoever reaches it could read everything it holds; configure authentication, or listen on 127.0.0.1:80 and put an authenticating proxy in front of it on the same machine`}},
 		{"duration", "snapshot:\n  interval: 1x", []string{`f:2:13: snapshot.interval: bad duration "1x": write one such as 500ms, 1s, 5m or 1h`}},
 		{"duration without unit", "snapshot: {interval: 30}", []string{`f:1:22: snapshot.interval: bad duration "30": write one such as 500ms, 1s, 5m or 1h`}},
 		{"duration out of range", "snapshot: {interval: 0s}\nverify: {interval: 1s}", []string{
@@ -281,8 +282,8 @@ func TestNeedsRestart(t *testing.T) {
 		return c
 	}
 	old := parse("")
-	next := parse("listen: localhost:1\ntls: {certFile: a, keyFile: b}\nclusters: [{name: default, context: x}]\nsnapshot: {path: x, interval: 2s}\nverify: {interval: 2h}\nsyncs: 2\nlog: {level: debug, format: json}\nresources: [{match: [pods]}]")
-	want := []string{"listen", "tls", "clusters", "snapshot.path", "snapshot.interval", "verify.interval", "syncs", "log.format"}
+	next := parse("listen: localhost:1\ntls: {certFile: a, keyFile: b}\nauthentication: {}\nauthorization: {mode: rbac}\nclusters: [{name: default, context: x}]\nsnapshot: {path: x, interval: 2s}\nverify: {interval: 2h}\nsyncs: 2\nlog: {level: debug, format: json}\nresources: [{match: [pods]}]")
+	want := []string{"listen", "tls", "authentication", "authorization", "clusters", "snapshot.path", "snapshot.interval", "verify.interval", "syncs", "log.format"}
 	if got := old.NeedsRestart(next); !slices.Equal(got, want) {
 		t.Errorf("NeedsRestart() = %v, want %v", got, want)
 	}

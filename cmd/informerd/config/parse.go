@@ -99,11 +99,15 @@ func (r *reader) syntax(err error) {
 }
 
 func (r *reader) config(n *yaml.Node, c *Config) {
+	var listen *yaml.Node
 	r.mapping(n, "", fieldsOf{
 		"listen": func(n *yaml.Node, path string) {
-			c.Listen, _ = r.checked(n, path, server.CheckAddr)
+			c.Listen, _ = r.text(n, path)
+			listen = n
 		},
-		"tls": func(n *yaml.Node, path string) { r.tls(n, path, &c.TLS) },
+		"tls":            func(n *yaml.Node, path string) { r.tls(n, path, c) },
+		"authentication": func(n *yaml.Node, path string) { c.Authentication = r.authentication(n, path) },
+		"authorization":  func(n *yaml.Node, path string) { r.authorization(n, path, &c.Authorization) },
 		"clusters": func(n *yaml.Node, path string) {
 			if all := r.clusters(n, path); len(all) > 0 {
 				c.Clusters = all
@@ -126,19 +130,33 @@ func (r *reader) config(n *yaml.Node, c *Config) {
 			c.Resources = r.rules(n, path)
 		},
 	})
+	if listen == nil || len(r.errs) > 0 && c.Listen == "" {
+		return
+	}
+	// What else is configured decides where it is safe to listen.
+	if err := server.CheckAddr(c.Listen, c.Exposure()); err != nil {
+		r.errorf(listen, "listen", "%v", err)
+	}
 }
 
 // tls reads the files of a certificate: both, or none.
-func (r *reader) tls(n *yaml.Node, path string, t *server.TLS) {
-	file := func(to *string) func(n *yaml.Node, path string) {
-		return func(n *yaml.Node, path string) {
-			name, _ := r.text(n, path)
-			*to = expandHome(name)
-		}
-	}
-	r.mapping(n, path, fieldsOf{"certFile": file(&t.CertFile), "keyFile": file(&t.KeyFile)})
+func (r *reader) tls(n *yaml.Node, path string, c *Config) {
+	t := &c.TLS
+	r.mapping(n, path, fieldsOf{
+		"certFile":  r.path(&t.CertFile),
+		"keyFile":   r.path(&t.KeyFile),
+		"plainHTTP": func(n *yaml.Node, path string) { c.PlainHTTP = r.boolean(n, path, c.PlainHTTP) },
+	})
 	if n.Kind == yaml.MappingNode && (t.CertFile == "") != (t.KeyFile == "") {
 		r.errorf(n, path, "needs both certFile and keyFile, or none for plain HTTP")
+	}
+}
+
+// path reads the name of a file.
+func (r *reader) path(to *string) func(n *yaml.Node, path string) {
+	return func(n *yaml.Node, path string) {
+		name, _ := r.text(n, path)
+		*to = expandHome(name)
 	}
 }
 
@@ -162,6 +180,9 @@ func (r *reader) kubernetes(n *yaml.Node, path string, m *kubeapi.Modes) {
 		"passthrough": func(n *yaml.Node, path string) {
 			m.Passthrough = kubeapi.Passthrough(r.choice(n, path, string(m.Passthrough),
 				string(kubeapi.PassNone), string(kubeapi.PassReads), string(kubeapi.PassAll)))
+		},
+		"lists": func(n *yaml.Node, path string) {
+			m.Lists = kubeapi.Lists(r.choice(n, path, string(m.Lists), string(kubeapi.Strict), string(kubeapi.Visible)))
 		},
 	})
 }

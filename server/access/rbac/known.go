@@ -1,0 +1,125 @@
+package rbac
+
+import (
+	"encoding/binary"
+	"sync"
+)
+
+// known are the Rights of users who asked lately. Users with the same grants have
+// the same Rights.
+type known struct {
+	mu     sync.Mutex // guards all below; nothing is taken under it
+	users  recent[string, held]
+	shared recent[digest, *Rights]
+}
+
+// held are the Rights of one user.
+type held struct {
+	rights *Rights
+	as     standing
+}
+
+// standing is as of which changes the rights of a user are. Whatever changes them
+// makes another one: a grantee that changes, or becomes one, has a newer turn than
+// all before, and one that has nothing any more is not counted.
+type standing struct {
+	grantees int
+	changed  uint64
+}
+
+func newKnown(users int) known {
+	return known{users: newRecent[string, held](users), shared: newRecent[digest, *Rights](users)}
+}
+
+func (k *known) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.users.clear()
+	k.shared.clear()
+}
+
+// rights are those of a user in a state that its caller keeps from being changed.
+func (k *known) rights(s *state, u User) *Rights {
+	ids, masters := s.identify(u)
+	as := s.standing(ids)
+	name := userKey(u)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if h, ok := k.users.get(name); ok && h.as == as {
+		return h.rights
+	}
+	r := s.rights(ids, masters)
+	if same, ok := k.shared.get(r.digest); ok {
+		r = same
+	} else {
+		k.shared.put(r.digest, r)
+	}
+	k.users.put(name, held{r, as})
+	return r
+}
+
+// userKey is another one for each user: whoever may choose a name cannot make it
+// look like another name and a group.
+func userKey(u User) string {
+	name, groups := u.GetName(), u.GetGroups()
+	key := binary.AppendUvarint(nil, uint64(len(name)))
+	key = append(key, name...)
+	for _, g := range groups {
+		key = binary.AppendUvarint(key, uint64(len(g)))
+		key = append(key, g...)
+	}
+	return string(key)
+}
+
+// identify finds whom bindings may name a user by.
+func (s *state) identify(u User) (ids []granteeID, masters bool) {
+	if id, ok := s.grantees.ids[who{name: u.GetName()}]; ok {
+		ids = append(ids, id)
+	}
+	for _, g := range u.GetGroups() {
+		masters = masters || g == mastersGroup
+		if id, ok := s.grantees.ids[who{name: g, group: true}]; ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, masters
+}
+
+func (s *state) standing(ids []granteeID) standing {
+	as := standing{grantees: len(ids)}
+	for _, id := range ids {
+		as.changed = max(as.changed, s.grantees.all[id].changed)
+	}
+	return as
+}
+
+// recent is a map that forgets what nobody asked for lately: it holds limit entries
+// at least, and twice as many at most.
+type recent[K comparable, V any] struct {
+	limit      int
+	young, old map[K]V
+}
+
+func newRecent[K comparable, V any](limit int) recent[K, V] {
+	return recent[K, V]{limit: limit, young: map[K]V{}}
+}
+
+func (r *recent[K, V]) get(key K) (V, bool) {
+	if v, ok := r.young[key]; ok {
+		return v, true
+	}
+	v, ok := r.old[key]
+	if ok {
+		r.put(key, v)
+	}
+	return v, ok
+}
+
+func (r *recent[K, V]) put(key K, v V) {
+	if _, ok := r.young[key]; !ok && len(r.young) >= r.limit {
+		r.old, r.young = r.young, make(map[K]V, r.limit)
+	}
+	r.young[key] = v
+}
+
+func (r *recent[K, V]) clear() { r.young, r.old = map[K]V{}, nil }

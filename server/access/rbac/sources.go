@@ -1,0 +1,200 @@
+package rbac
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/follow"
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+// source is one of the four resources.
+type source uint8
+
+// Roles come before bindings, so that at first no role changes under a binding.
+const (
+	clusterRoles source = iota
+	roleObjects
+	clusterRoleBindings
+	roleBindings
+	sourceCount
+)
+
+var sourceNames = [sourceCount]string{"clusterroles", "roles", "clusterrolebindings", "rolebindings"}
+
+// meaningful are the fields of each that rights are read from. What hides a part
+// of one can make a rule say more than it does: without its resourceNames it is
+// about all.
+var meaningful = [sourceCount][]rawjson.Path{
+	fieldPaths("rules"), fieldPaths("rules"),
+	fieldPaths("subjects", "roleRef"), fieldPaths("subjects", "roleRef"),
+}
+
+func fieldPaths(names ...string) (paths []rawjson.Path) {
+	for _, name := range names {
+		paths = append(paths, rawjson.Path{}.Field(name))
+	}
+	return paths
+}
+
+// sourceOf is the one that a resource is.
+func sourceOf(r cache.Resource) (source, bool) {
+	if r.GVR.Group != rbacv1.GroupName {
+		return 0, false
+	}
+	i := slices.Index(sourceNames[:], r.GVR.Resource)
+	return source(max(i, 0)), i >= 0
+}
+
+// four picks the four, in the order of sources.
+func four(all []follow.Resource) []follow.Resource {
+	var found [sourceCount]follow.Resource
+	for _, r := range all {
+		if s, ok := sourceOf(r.Spec().Resource); ok {
+			found[s] = r
+		}
+	}
+	return slices.DeleteFunc(found[:], func(r follow.Resource) bool { return r == nil })
+}
+
+// UnreadableError names a resource without which it cannot be told what users may
+// do.
+type UnreadableError struct {
+	Resource schema.GroupResource
+	State    cache.State // "" of a resource that the copy does not have at all
+	Reason   string
+}
+
+func (e *UnreadableError) Error() string {
+	text := "rights cannot be told: " + e.Resource.String()
+	if e.State != "" {
+		text += " is " + string(e.State)
+	}
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return text
+}
+
+// sources are the Views that were read last.
+type sources [sourceCount]*cache.View
+
+// err is that of the first one that cannot be read.
+func (s *sources) err() error {
+	for i, view := range s {
+		if err := judge(source(i), view); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judge returns an *UnreadableError if rights cannot be told from a View.
+func judge(s source, view *cache.View) error {
+	e := &UnreadableError{Resource: schema.GroupResource{Group: rbacv1.GroupName, Resource: sourceNames[s]}}
+	if view == nil {
+		e.Reason = "there is no copy of it"
+		return e
+	}
+	e.State, e.Reason = view.State, view.Reason
+	if !view.State.Readable() {
+		return e
+	}
+	if !view.Readable() {
+		e.Reason = "another copy takes its place"
+		return e
+	}
+	if len(view.Missing) > 0 {
+		// Those that the API server refuses are held as they were: what has been
+		// revoked since may be among them.
+		m := view.Missing[0]
+		e.Reason = fmt.Sprintf("namespace %s is %s: %s", m.Namespace, m.State, m.Reason)
+		return e
+	}
+	if path := hidden(s, &view.Spec); path != "" {
+		e.Reason = "its rule takes " + path + " out of objects"
+		return e
+	}
+	return nil
+}
+
+// hidden is the first path a rule takes out that rights are read from.
+func hidden(s source, spec *cache.Spec) string {
+	for _, removed := range slices.Concat(spec.Drop, spec.Redact) {
+		path, err := rawjson.ParsePath(removed)
+		if err != nil {
+			return removed
+		}
+		for _, field := range meaningful[s] {
+			_, below := path.Below(field)
+			_, above := field.Below(path)
+			if below || above {
+				return removed
+			}
+		}
+	}
+	return ""
+}
+
+// Status is what the copies of the four resources are worth together.
+type Status struct {
+	// Err is nil if rights can be told, else an *UnreadableError.
+	Err error
+	// State is the worst of the four: Live if each of them is. It is "" beside an Err.
+	State cache.State
+	// Age is that of the oldest. Known is false if it is not known of all.
+	Age   time.Duration
+	Known bool
+	// Partial names those of which the configuration leaves out objects. What these
+	// grant is not known, so that less is told than may be done.
+	Partial []string
+}
+
+// Status looks at the copies as they are now. Rights that are told may be as old as
+// these: who needs them newer has to refuse.
+func (g *Grants) Status() Status {
+	var now sources
+	for _, r := range four(g.resources()) {
+		if s, ok := sourceOf(r.Spec().Resource); ok {
+			now[s] = r.View().Aged()
+		}
+	}
+	status := Status{Err: now.err()}
+	if status.Err != nil {
+		return status
+	}
+	status.State, status.Known = cache.Live, true
+	for i, view := range now {
+		if worth(view.State) < worth(status.State) {
+			status.State = view.State
+		}
+		age, known := view.Age()
+		status.Age = max(status.Age, age)
+		status.Known = status.Known && known
+		if len(view.Spec.Namespaces) > 0 || view.Spec.LabelSelector != "" || view.Spec.FieldSelector != "" {
+			status.Partial = append(status.Partial, sourceNames[i])
+		}
+	}
+	if !status.Known {
+		status.Age = 0
+	}
+	return status
+}
+
+// worth orders readable states: one from a snapshot is the least.
+func worth(s cache.State) int {
+	switch s {
+	case cache.Live:
+		return 2
+	case cache.Stale:
+		return 1
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,147 @@
+package review
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/informerd/informerd/server/access"
+)
+
+const (
+	// DefaultTTL is how long an answer counts, yes and no alike. A right that is taken
+	// away goes on for that long.
+	DefaultTTL = 10 * time.Second
+	// reviewTimeout bounds one question.
+	reviewTimeout = 5 * time.Second
+	// retryAfter is how long a failure to ask is the answer to the same question:
+	// whoever asks meanwhile would wait for the same failure.
+	retryAfter = time.Second
+	// maxReviews bounds the questions to one API server at once.
+	maxReviews = 32
+	// maxHeld bounds the answers held of one cluster.
+	maxHeld = 1 << 17
+)
+
+// Reviewer asks an API server whether somebody may do something, with informerd's own
+// credentials. An error is that it did not answer as it should, or refused to.
+type Reviewer interface {
+	ReviewAccess(ctx context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error)
+}
+
+// reviews are the answers of one API server. Who asks the same at once shares an
+// answer.
+type reviews struct {
+	reviewer Reviewer
+	ttl      time.Duration
+	told     func(error) // hears how each question went
+	places   chan struct{}
+	most     int // answers held
+
+	mu   sync.Mutex // guards held
+	held map[question]*answer
+}
+
+// question is all that an answer depends on.
+type question struct {
+	user string // digest
+	access.Attributes
+	path string // of no resource, if not ""
+}
+
+type answer struct {
+	known   chan struct{} // closed when the rest is there
+	verdict access.Verdict
+	err     error
+}
+
+// fresh reports whether an answer, or that it is being asked for, serves at a time.
+func (a *answer) fresh(now time.Time) bool {
+	select {
+	case <-a.known:
+		return now.Before(a.verdict.Until)
+	default:
+		return true
+	}
+}
+
+func newReviews(r Reviewer, ttl time.Duration, told func(error)) *reviews {
+	return &reviews{reviewer: r, ttl: ttl, told: told, places: make(chan struct{}, maxReviews), most: maxHeld, held: map[question]*answer{}}
+}
+
+// ask answers a question about u, whose digest is in it.
+func (v *reviews) ask(ctx context.Context, u user.Info, q question) (access.Verdict, error) {
+	a, mine := v.find(q, time.Now())
+	if mine {
+		v.resolve(ctx, a, u, q)
+	}
+	select {
+	case <-a.known:
+		return a.verdict, a.err
+	case <-ctx.Done():
+		return access.Verdict{}, ctx.Err()
+	}
+}
+
+// find is the answer to q, which the caller must resolve if it is theirs.
+func (v *reviews) find(q question, now time.Time) (a *answer, mine bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if a = v.held[q]; a != nil && a.fresh(now) {
+		return a, false
+	}
+	if len(v.held) >= v.most {
+		v.sweepLocked(now)
+	}
+	a = &answer{known: make(chan struct{})}
+	v.held[q] = a
+	return a, true
+}
+
+// sweepLocked makes room: by what is over, else by all of it.
+func (v *reviews) sweepLocked(now time.Time) {
+	for q, a := range v.held {
+		if !a.fresh(now) {
+			delete(v.held, q)
+		}
+	}
+	if len(v.held) >= v.most {
+		clear(v.held)
+	}
+}
+
+// resolve asks the API server. Others wait for the answer too, so it does not end with
+// the request that it is asked for.
+func (v *reviews) resolve(ctx context.Context, a *answer, u user.Info, q question) {
+	defer close(a.known)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
+	defer cancel()
+	start := time.Now()
+	if a.verdict, a.err = v.review(ctx, specOf(u, q)); a.err != nil {
+		a.verdict = access.Verdict{Until: time.Now().Add(retryAfter)}
+		return
+	}
+	a.verdict.Until = start.Add(v.ttl)
+}
+
+func (v *reviews) review(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (access.Verdict, error) {
+	select {
+	case v.places <- struct{}{}:
+		defer func() { <-v.places }()
+	case <-ctx.Done():
+		return access.Verdict{}, fmt.Errorf("review access: too many questions wait: %w", ctx.Err())
+	}
+	review, err := v.reviewer.ReviewAccess(ctx, &authorizationv1.SubjectAccessReview{Spec: spec})
+	if err != nil {
+		err = fmt.Errorf("review access: %w", err)
+		v.told(err)
+		return access.Verdict{}, err
+	}
+	v.told(nil)
+	s := review.Status
+	return access.Verdict{Allowed: s.Allowed && !s.Denied, Reason: s.Reason}, nil
+}

@@ -1,0 +1,29 @@
+package access
+
+import "time"
+
+// Verdict is what was found about one question, and for how long that may be taken
+// for true. The zero Verdict says no.
+type Verdict struct {
+	Allowed bool
+	// Reason is for who asks; often empty.
+	Reason string
+	// Until is when it must be asked again.
+	Until time.Time
+}
+
+// Named are the places that a request names plainly. They are asked about directly:
+// somebody may see them whom nothing that informerd holds says so of.
+type Named struct {
+	Places []Place
+	// Only: the answer is about these places and nothing else, so that nobody need be
+	// asked about others.
+	Only bool
+	// LabelSelector and FieldSelector narrow all of the answer. Some authorizers let
+	// somebody see so much and no more.
+	LabelSelector, FieldSelector string
+}
+
+// Place is a namespace, or one object if it has a name. The namespace of objects at
+// cluster scope is "".
+type Place struct{ Namespace, Name string }
