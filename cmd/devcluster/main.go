@@ -65,6 +65,7 @@ same directory it continues with the same data, keys and ports.`
 		newControlCommand(),
 		newChurnCommand(),
 		newHistoryCommand(),
+		newAuthorizeCommand(),
 		// These two never get here, see main; they are listed for --help.
 		&cobra.Command{Use: "kubectl ARGS...", Short: "Run kubectl " + version.Get().GitVersion, DisableFlagParsing: true, Run: func(*cobra.Command, []string) {}},
 		&cobra.Command{Use: "component NAME FLAGS...", Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {

@@ -169,6 +169,7 @@ func BenchmarkFirst(b *testing.B) {
 
 func BenchmarkAccessSet(b *testing.B) {
 	w, resources := large(b), watched()
+	w.rights(jane)
 	for b.Loop() {
 		w.grants.known.forget()
 		accessSet(w.rights(jane), resources)
@@ -180,6 +181,7 @@ func BenchmarkKnown(b *testing.B) {
 	w := large(b)
 	pods := schema.GroupResource{Resource: "pods"}
 	u := user{"jane", []string{"system:authenticated", "devs"}}
+	w.rights(u)
 	for b.Loop() {
 		w.rights(u).Scope(cache.List, pods, "")
 	}

@@ -2,6 +2,8 @@ package rbac
 
 import (
 	"encoding/json"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,7 +95,9 @@ func TestScopeOfObjects(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
+// documents are what damaged ones are made of.
+func documents(tb testing.TB) (all [][]byte) {
+	tb.Helper()
 	for _, o := range []any{
 		Role("a", "r", rule("get core pods x"), rbacv1.PolicyRule{Verbs: []string{"*"}, NonResourceURLs: []string{"/*"}}),
 		Binding("a", "b", ToRole("r"), ForUser("jane"), ForGroup("devs"), ForServiceAccount("", "bot")),
@@ -101,32 +105,70 @@ func FuzzParse(f *testing.F) {
 	} {
 		raw, err := json.Marshal(o)
 		if err != nil {
-			f.Fatal(err)
+			tb.Fatal(err)
 		}
+		all = append(all, raw)
+	}
+	return append(all, []byte(`{"rules":[null,{"verbs":null},{"resources":["*/","/","*/*","*"]}]}`), []byte(`{"subjects":[null],"roleRef":null}`))
+}
+
+func FuzzParse(f *testing.F) {
+	for _, raw := range documents(f) {
 		for of := range byte(sourceCount) {
 			f.Add(of, of%2 == 1, raw)
 		}
 	}
-	f.Add(byte(0), false, []byte(`{"rules":[null,{"verbs":null},{"resources":["*/","/","*/*","*"]}]}`))
-	f.Add(byte(2), false, []byte(`{"subjects":[null],"roleRef":null}`))
 	f.Fuzz(func(t *testing.T, of byte, namespaced bool, raw []byte) {
-		p := &parsed{key: cache.Key{Name: "o"}}
-		if namespaced {
-			p.key.Namespace = "a"
-		}
-		source := source(of % byte(sourceCount))
-		err := p.read(source, raw)
-		if err != nil {
-			p = &parsed{key: p.key, unread: true}
-		} else if !json.Valid(raw) {
-			t.Errorf("read out of what is no JSON: %q", raw)
-		}
-		askAll(t, source, p)
+		checkParse(t, source(of%byte(sourceCount)), namespaced, raw)
 	})
+}
+
+// TestDamaged: documents with bytes that are others, twice, swapped or missing.
+func TestDamaged(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 3_000 {
+		all := documents(t)
+		raw := all[r.IntN(len(all))]
+		for range 1 + r.IntN(4) {
+			i, j := r.IntN(len(raw)), r.IntN(len(raw))
+			switch r.IntN(5) {
+			case 0:
+				raw[i] = byte(r.IntN(256))
+			case 1:
+				raw[i], raw[j] = raw[j], raw[i]
+			case 2:
+				raw = slices.Delete(raw, i, min(i+1+r.IntN(12), len(raw)))
+			case 3:
+				raw = slices.Insert(raw, j, raw[i:min(i+40, len(raw))]...)
+			default:
+				raw = slices.Insert(raw, i, []byte(`[]{}",:*`)[r.IntN(8)])
+			}
+			if len(raw) == 0 {
+				break
+			}
+		}
+		checkParse(t, source(r.IntN(int(sourceCount))), r.IntN(2) == 0, raw)
+	}
+}
+
+// checkParse reads a document as an object of a source.
+func checkParse(t *testing.T, of source, namespaced bool, raw []byte) {
+	t.Helper()
+	p := &parsed{key: cache.Key{Name: "o"}}
+	if namespaced {
+		p.key.Namespace = "a"
+	}
+	if err := p.read(of, raw); err != nil {
+		p = &parsed{key: p.key, unread: true}
+	} else if !json.Valid(raw) {
+		t.Errorf("read out of what is no JSON: %q", raw)
+	}
+	askAll(t, of, p)
 }
 
 // askAll enters an object beside its counterparts, and asks everybody it concerns.
 func askAll(t *testing.T, of source, p *parsed) {
+	t.Helper()
 	s := newState()
 	u := update{state: s}
 	everything := newRuleset([]rbacv1.PolicyRule{rule("* * *")})

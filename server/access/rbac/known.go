@@ -1,9 +1,6 @@
 package rbac
 
-import (
-	"encoding/binary"
-	"sync"
-)
+import "sync"
 
 // known are the Rights of users who asked lately. Users with the same grants have
 // the same Rights.
@@ -61,12 +58,10 @@ func (k *known) rights(s *state, u User) *Rights {
 // userKey is another one for each user: whoever may choose a name cannot make it
 // look like another name and a group.
 func userKey(u User) string {
-	name, groups := u.GetName(), u.GetGroups()
-	key := binary.AppendUvarint(nil, uint64(len(name)))
-	key = append(key, name...)
-	for _, g := range groups {
-		key = binary.AppendUvarint(key, uint64(len(g)))
-		key = append(key, g...)
+	var key content
+	key.text(u.GetName())
+	for _, g := range u.GetGroups() {
+		key.text(g)
 	}
 	return string(key)
 }

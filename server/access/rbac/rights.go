@@ -2,7 +2,6 @@ package rbac
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"slices"
@@ -91,23 +90,25 @@ func (r *Rights) order() {
 func (s *ruleset) compare(o *ruleset) int { return bytes.Compare(s.digest[:], o.digest[:]) }
 
 func (r *Rights) sum() digest {
-	h := sha256.New()
-	addCount(h, len(r.cluster))
+	var all content
 	if r.masters {
-		addString(h, mastersGroup)
+		all.text(mastersGroup)
+	} else {
+		all.text("")
 	}
+	all.count(len(r.cluster))
 	for _, rules := range r.cluster {
-		h.Write(rules.digest[:])
+		all = append(all, rules.digest[:]...)
 	}
 	for i := range r.local {
 		l := &r.local[i]
-		h.Write(l.digest[:])
-		addCount(h, len(l.namespaces))
+		all = append(all, l.digest[:]...)
+		all.count(len(l.namespaces))
 		for _, ns := range l.namespaces {
-			addString(h, ns)
+			all.text(ns)
 		}
 	}
-	return digest(h.Sum(nil))
+	return all.digest()
 }
 
 // Digest is the same for users who are granted the same, by rules and where these

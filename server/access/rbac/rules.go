@@ -3,7 +3,6 @@ package rbac
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"hash"
 	"slices"
 	"strings"
 
@@ -26,29 +25,33 @@ func newRuleset(rules []rbacv1.PolicyRule) *ruleset {
 	if len(rules) == 0 {
 		return nil
 	}
-	h := sha256.New()
+	var all content
 	for i := range rules {
 		r := &rules[i]
-		for _, list := range [][]string{r.Verbs, r.APIGroups, r.Resources, r.ResourceNames, r.NonResourceURLs} {
-			addCount(h, len(list))
+		for _, list := range [...][]string{r.Verbs, r.APIGroups, r.Resources, r.ResourceNames, r.NonResourceURLs} {
+			all.count(len(list))
 			for _, s := range list {
-				addString(h, s)
+				all.text(s)
 			}
 		}
 	}
-	return &ruleset{rules: rules, digest: digest(h.Sum(nil))}
+	return &ruleset{rules: rules, digest: all.digest()}
 }
 
-// addCount and addString keep what is hashed apart by its length.
-func addCount(h hash.Hash, n int) {
-	var b [4]byte
-	binary.LittleEndian.PutUint32(b[:], uint32(n))
-	h.Write(b[:])
+// content is what a digest is made of. Its parts cannot be taken for others, since
+// the length of each is before it.
+type content []byte
+
+func (c *content) count(n int) { *c = binary.AppendUvarint(*c, uint64(n)) }
+
+func (c *content) text(s string) {
+	c.count(len(s))
+	*c = append(*c, s...)
 }
 
-func addString(h hash.Hash, s string) {
-	addCount(h, len(s))
-	h.Write([]byte(s))
+func (c content) digest() digest {
+	sum := sha256.Sum256(c)
+	return digest(sum[:16])
 }
 
 // target is what a rule is asked about, but for the name of an object.

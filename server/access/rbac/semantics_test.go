@@ -308,6 +308,25 @@ func TestScope(t *testing.T) {
 	}
 }
 
+// TestAlike: resources that are granted in other namespaces have other Scopes.
+func TestAlike(t *testing.T) {
+	w := newWorld(t)
+	names := []string{"a", "b", "c", "d", "e"}
+	for i, ns := range names {
+		w.Set(Role(ns, "r", rule("get core "+strings.Join(names[:i+1], ","))))
+		w.Set(Binding(ns, "b", ToRole("r"), ForUser("jane")))
+	}
+	r := w.rights(jane)
+	for i, resource := range names {
+		for range 2 {
+			s := r.Scope(cache.Get, schema.GroupResource{Resource: resource}, "")
+			if got := s.Namespaces(); !slices.Equal(got, names[i:]) {
+				t.Errorf("%s is seen in %v, want %v", resource, got, names[i:])
+			}
+		}
+	}
+}
+
 func key(id string) cache.Key {
 	ns, name, ok := strings.Cut(id, "/")
 	if !ok {

@@ -128,13 +128,11 @@ func judge(s source, view *cache.View) error {
 func hidden(s source, spec *cache.Spec) string {
 	for _, removed := range slices.Concat(spec.Drop, spec.Redact) {
 		path, err := rawjson.ParsePath(removed)
-		if err != nil {
+		if err != nil || path.IsZero() {
 			return removed
 		}
 		for _, field := range meaningful[s] {
-			_, below := path.Below(field)
-			_, above := field.Below(path)
-			if below || above {
+			if _, below := path.Below(field); below {
 				return removed
 			}
 		}

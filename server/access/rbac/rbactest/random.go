@@ -37,9 +37,12 @@ var (
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// some picks up to most.
+// some picks up to most, and seldom none.
 func some[T any](r *rand.Rand, most int, from []T) (picked []T) {
-	for range r.IntN(most + 1) {
+	if r.IntN(12) == 0 {
+		return nil
+	}
+	for range 1 + r.IntN(most) {
 		picked = append(picked, pick(r, from))
 	}
 	return picked
