@@ -91,6 +91,12 @@ func TestNobody(t *testing.T) {
 // grant lets a user read one core resource everywhere, for the time of the test.
 func grant(t *testing.T, c *harness.Cluster, user, resource string) {
 	t.Helper()
+	t.Cleanup(grantFor(t, c, user, resource))
+}
+
+// grantFor is grant until the function it returns is called.
+func grantFor(t *testing.T, c *harness.Cluster, user, resource string) (revoke func()) {
+	t.Helper()
 	roles, bindings := c.Client.RbacV1().ClusterRoles(), c.Client.RbacV1().ClusterRoleBindings()
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("e2e-%s-%d", user, fresh())},
@@ -107,13 +113,13 @@ func grant(t *testing.T, c *harness.Cluster, user, resource string) {
 	if _, err := bindings.Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	return func() {
 		err := errors.Join(bindings.Delete(context.Background(), role.Name, metav1.DeleteOptions{}),
 			roles.Delete(context.Background(), role.Name, metav1.DeleteOptions{}))
 		if err != nil {
 			t.Error(err)
 		}
-	})
+	}
 }
 
 // TestNoSecrets: who may read everything but Secrets gets everything but

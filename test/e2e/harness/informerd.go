@@ -44,6 +44,9 @@ type Options struct {
 	Kubernetes string
 	// TLS serves HTTPS, with a certificate that CAFile has.
 	TLS bool
+	// Access are the sections authentication and authorization of its config.yaml;
+	// empty: everybody sees everything.
+	Access string
 	// Address is what it listens on; empty: a free port of loopback.
 	Address string
 	// Plain is the program without the race detector, for what counts work.
@@ -170,6 +173,7 @@ func (i *Informerd) WriteRules(rules string) {
 	if i.opts.Kubernetes != "" {
 		config += "kubernetes: {" + i.opts.Kubernetes + "}\n"
 	}
+	config += i.opts.Access
 	if rules != "" {
 		config += "resources:\n" + strings.TrimPrefix(rules, "\n")
 	}
