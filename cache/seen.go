@@ -82,47 +82,39 @@ func (s *seen) remove(row uint32) {
 	}
 }
 
-// see finds the rows that scope sees.
+// see finds the rows that scope sees. They may be of thousands of postings with few rows
+// each, so they are collected as plain bits.
 func (c *contents) see(scope Scope) *roaring.Bitmap {
-	rows := roaring.New()
+	bits := make([]uint64, (len(c.rows)+63)/64)
+	add := func(row uint32) { bits[row/64] |= 1 << (row % 64) }
 	spaces := c.indexes[NamespaceIndex].postings
 	if _, ok := scope.namespaces[""]; ok || len(scope.names[""])*len(spaces) > c.len() {
 		c.tree.Scan(func(e entry) bool {
 			if scope.Sees(e.obj.Key()) {
-				rows.Add(e.row)
+				add(e.row)
 			}
 			return true
 		})
-		return rows
+		return roaring.FromDense(bits, true)
 	}
-	all := []*roaring.Bitmap{rows}
 	for ns := range scope.namespaces {
-		switch p := spaces[intern(NamespaceIndex, ns)]; {
-		case p == nil:
-		case p.bits != nil:
-			all = append(all, p.bits)
-		default:
-			rows.AddMany(p.few)
-		}
+		spaces[intern(NamespaceIndex, ns)].each(add)
 	}
-	add := func(k Key) {
+	addKey := func(k Key) {
 		if e, ok := c.tree.Get(probe(k)); ok {
-			rows.Add(e.row)
+			add(e.row)
 		}
 	}
 	for ns, names := range scope.names {
 		for name := range names {
-			add(Key{ns, name})
+			addKey(Key{ns, name})
 			if ns != "" {
 				continue
 			}
 			for h := range spaces {
-				add(Key{h.Value().Value, name})
+				addKey(Key{h.Value().Value, name})
 			}
 		}
 	}
-	if len(all) == 1 {
-		return rows
-	}
-	return roaring.FastOr(all...)
+	return roaring.FromDense(bits, true)
 }
