@@ -227,7 +227,7 @@ func (s *selection) needs(o Options) *Needs {
 		system := n.In[systemNamespace]
 		n.In[systemNamespace] = append(system, Grant{
 			Why:    "How the API server authenticates: its certificate authorities for clients and front proxies.",
-			Groups: []string{""}, Resources: []string{"configmaps"}, Names: []string{"extension-apiserver-authentication"}, Verbs: all,
+			Groups: []string{""}, Resources: []string{"configmaps"}, Names: []string{"extension-apiserver-authentication"}, Verbs: []string{"get"},
 		})
 	}
 	return n
