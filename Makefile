@@ -168,4 +168,4 @@ clean:
 	rm -rf bin data .cache test/results
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | head -20
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -19
