@@ -9,6 +9,9 @@
 #                 etcd's own history: docs/soak.md (SOAKFLAGS='--only KINDS')
 #   make build    bin/informerd alone
 #   make check    formatting, vet, tidiness
+#   make image    bin/image, a container image, without a container runtime
+#                 (PUSH=registry.example.com/informerd:v1 to push it, too)
+#   make release  bin/release, binaries of all platforms with checksums
 #   make web      web/dist, the page that is embedded, from web/ui
 #
 # It needs Go, a C compiler (for the race detector), make and git. What is done to
@@ -24,6 +27,11 @@ LDFLAGS := -X main.version=$(VERSION)
 SCALE   ?= 20000
 LISTEN  ?= 127.0.0.1:8080
 
+# What is built for others has the age of its sources, so that it is the same whenever
+# it is built.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+export SOURCE_DATE_EPOCH
+
 # vet takes the flags of the builds, so that both share compiled packages. It
 # leaves out the main package of devcluster, which links all of Kubernetes: vet
 # would analyse that too.
@@ -33,10 +41,26 @@ LISTEN  ?= 127.0.0.1:8080
 devcluster_key := $(shell find cmd/devcluster -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-16)
 devcluster_bin := .cache/devcluster-$(devcluster_key)
 
-.PHONY: build run test bench soak check unit e2e-long unit-race unit-once unit-devcluster e2e devcluster race web web-deps e2e-deps web-test web-e2e chromium clean help
+.PHONY: build image release manifests deploy-test run test bench soak check unit e2e-long unit-race unit-once unit-devcluster e2e devcluster race web web-deps e2e-deps web-test web-e2e chromium clean help
 
 build: ## bin/informerd
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/informerd ./cmd/informerd
+
+# BASE=FOLDER or BASE=REFERENCE builds on another image than none.
+image: ## bin/image: an OCI archive, the binaries in it and what they are made of
+	cd deploy && CGO_ENABLED=0 go run -trimpath ./make image --version '$(VERSION)' $(if $(BASE),--base '$(BASE)') $(if $(PUSH),--push '$(PUSH)') $(IMAGEFLAGS)
+
+release: ## bin/release: archives, SBOMs and checksums
+	rm -rf bin/release
+	cd deploy && CGO_ENABLED=0 go run -trimpath ./make release --version '$(VERSION)' $(RELEASEFLAGS)
+
+manifests: ## what in deploy is made of other files
+	cd deploy && CGO_ENABLED=0 go test -trimpath ./test -run 'TestShippedRights|TestManifests' -count=1 -args -update
+
+# They build informerd for this machine, static as it is released; with the same flags the
+# tests share what is compiled for that. DEPLOY_TARGETS=all builds all that is released.
+deploy-test:
+	cd deploy && CGO_ENABLED=0 go test -trimpath -count=1 -timeout 20m ./...
 
 race:
 	go build -race -ldflags '$(LDFLAGS)' -o bin/informerd-race ./cmd/informerd
@@ -56,7 +80,7 @@ run: build
 # What needs no cluster runs two at a time: much of it is one core's work, or a
 # download. What starts clusters, and times what they do, runs alone.
 test: check
-	@$(MAKE) --no-print-directory -j2 --output-sync=target devcluster unit web-test race build e2e-deps chromium
+	@$(MAKE) --no-print-directory -j2 --output-sync=target devcluster unit deploy-test web-test race build e2e-deps chromium
 	@$(MAKE) --no-print-directory e2e
 	@$(MAKE) --no-print-directory web-e2e
 	@echo 'all tests passed'
@@ -67,6 +91,7 @@ check:
 	go vet -trimpath ./...
 	go mod tidy -diff
 	cd cmd/devcluster && CGO_ENABLED=0 go vet -trimpath ./internal/... && go mod tidy -diff
+	cd deploy && CGO_ENABLED=0 go vet -trimpath ./... && go mod tidy -diff
 
 unit: unit-race unit-once unit-devcluster
 
@@ -143,4 +168,4 @@ clean:
 	rm -rf bin data .cache test/results
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | head -17
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -19

@@ -18,7 +18,7 @@ import (
 )
 
 // alert is one of those that docs/operations.md proposes.
-type alert struct{ Alert, Expr string }
+type alert struct{ Alert, Expr, For string }
 
 func documentedAlerts(t *testing.T) (alerts []alert) {
 	t.Helper()

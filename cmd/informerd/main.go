@@ -84,6 +84,7 @@ copy in memory and on disk, and answers queries over HTTP.`,
 		newServeCommand(),
 		newCheckCommand(),
 		newResourcesCommand(),
+		newRBACCommand(),
 		newSnapshotCommand(),
 		newVersionCommand(),
 	)

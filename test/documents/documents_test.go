@@ -15,7 +15,7 @@ const root = "../.."
 
 var (
 	namedTest = regexp.MustCompile("`(Test[A-Z][A-Za-z0-9]*)`")
-	namedFile = regexp.MustCompile("`((?:cache|cmd|discovery|persist|server|test|web)/[A-Za-z0-9_./-]+\\.[a-z]+)`")
+	namedFile = regexp.MustCompile("`((?:cache|cmd|deploy|discovery|persist|server|test|web)/[A-Za-z0-9_./-]+\\.[a-z]+)`")
 	aTest     = regexp.MustCompile(`(?m)^func (Test[A-Z][A-Za-z0-9]*)\(t \*testing\.T\)`)
 )
 

@@ -98,6 +98,14 @@ func (p Pattern) Resource() string {
 	return p.resource
 }
 
+// Group is what p matches of the group, a glob or a literal: "" is the core group.
+func (p Pattern) Group() string {
+	if p.everything() {
+		return "*"
+	}
+	return p.group
+}
+
 // Matches tells whether p selects gr, whatever its version.
 func (p Pattern) Matches(gr schema.GroupResource) bool {
 	if p.everything() {

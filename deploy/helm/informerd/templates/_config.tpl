@@ -1,0 +1,54 @@
+{{/* The port that informerd listens on in its pod. */}}
+{{- define "informerd.port" -}}8443{{- end }}
+
+{{/* Where files are in the pod. */}}
+{{- define "informerd.paths" -}}
+config: /etc/informerd
+tls: /etc/informerd-tls
+clientCA: /etc/informerd-client-ca
+requestHeader: /etc/informerd-request-header
+data: /var/lib/informerd
+{{- end }}
+
+{{/*
+config.yaml: the value config, and what the chart knows. This is the one place that
+names the keys of config.yaml which the chart sets.
+*/}}
+{{- define "informerd.config" -}}
+{{- range $key := list "listen" "tls" "authentication" "authorization" }}
+{{- if hasKey $.Values.config $key }}
+{{- fail (printf "config.%s: the chart sets it, see the values authentication, authorization, service and tls" $key) }}
+{{- end }}
+{{- end }}
+{{- if hasKey (dig "snapshot" (dict) .Values.config) "path" }}
+{{- fail "config.snapshot.path: the chart sets it, see the value persistence" }}
+{{- end }}
+{{- $paths := include "informerd.paths" . | fromYaml }}
+{{- $given := .Values.authentication }}
+{{- $authentication := dict "anonymous" $given.anonymous "tokenReview" $given.tokenReview }}
+{{- if or $given.clientCA.configMap $given.clientCA.secret }}
+{{- $_ := set $authentication "clientCAFile" (printf "%s/%s" $paths.clientCA $given.clientCA.key) }}
+{{- end }}
+{{- with $given.requestHeader }}
+{{- if or .configMap .secret }}
+{{- $proxy := pick . "allowedNames" "usernameHeaders" "uidHeaders" "groupHeaders" "extraHeaderPrefixes" }}
+{{- $_ := set $proxy "clientCAFile" (printf "%s/%s" $paths.requestHeader .key) }}
+{{- $_ := set $authentication "requestHeader" $proxy }}
+{{- end }}
+{{- end }}
+{{- $own := dict
+  "listen" (printf ":%s" (include "informerd.port" .))
+  "tls" (dict "certFile" (printf "%s/tls.crt" $paths.tls) "keyFile" (printf "%s/tls.key" $paths.tls))
+  "snapshot" (dict "path" (printf "%s/informerd.db" $paths.data))
+  "authentication" $authentication
+  "authorization" .Values.authorization
+}}
+{{- $log := dict "log" (dict "format" "json") }}
+{{- mergeOverwrite $log (deepCopy .Values.config) $own | toYaml }}
+{{- end }}
+
+{{/* What a change of the configuration needs a restart for: the rest is read while
+informerd runs. */}}
+{{- define "informerd.restarting" -}}
+{{- omit (include "informerd.config" . | fromYaml) "kubernetes" "references" "resources" "search" | toYaml | sha256sum }}
+{{- end }}
