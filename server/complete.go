@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -53,7 +54,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
 	var found *complete.Answer
 	switch what {
 	case "resources":
-		found, err = s.completeResources(p, q)
+		found, err = s.completeResources(r.Context(), p, q)
 	default:
 		found, err = s.completeObjects(w, r, q)
 	}
@@ -81,7 +82,7 @@ func checkCompletion(p params, what string) error {
 	return nil
 }
 
-func (s *Server) completeResources(p params, q complete.Query) (*complete.Answer, error) {
+func (s *Server) completeResources(ctx context.Context, p params, q complete.Query) (*complete.Answer, error) {
 	cluster, err := s.clusterOf(p)
 	if err != nil {
 		return nil, err
@@ -93,7 +94,11 @@ func (s *Server) completeResources(p params, q complete.Query) (*complete.Answer
 	for _, r := range s.relations.resources(cluster) {
 		views = append(views, r.View())
 	}
-	return complete.Resources(views, q), nil
+	sight, err := s.sight(ctx, cluster, cache.List)
+	if err != nil {
+		return nil, err
+	}
+	return complete.Resources(views, sight, q), nil
 }
 
 // completeObjects completes from the objects of a resource.

@@ -183,7 +183,7 @@ func TestResources(t *testing.T) {
 		"nothing": nil,
 	} {
 		var got []string
-		for _, i := range Resources(all, Query{Prefix: prefix}).Items {
+		for _, i := range Resources(all, cache.WholeSight(), Query{Prefix: prefix}).Items {
 			if i.Objects != 3 {
 				t.Errorf("%s: %d objects, want 3", i.Value, i.Objects)
 			}

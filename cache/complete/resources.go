@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/informerd/informerd/cache"
-	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 // Resources proposes resources that have a name with the prefix, as kubectl
-// would take it; those whose own name it is come first.
-func Resources(views []*cache.View, q Query) *Answer {
+// would take it; those whose own name it is come first. Which resources there are
+// everybody may know; of their objects those are counted that sight sees.
+func Resources(views []*cache.View, sight cache.Sight, q Query) *Answer {
 	prefix := strings.ToLower(q.Prefix)
 	rank := map[string]int{}
 	var items []Item
@@ -20,8 +20,8 @@ func Resources(views []*cache.View, q Query) *Answer {
 		if r, ok := rankOf(spec, prefix); ok {
 			rank[spec.Name()] = r
 			item := Item{Value: spec.Name(), Kind: spec.Kind}
-			if view.Readable() {
-				item.Objects = view.Store(inside.Cache).Len()
+			if reader := view.Reader(sight.Of(spec.GVR.GroupResource())); reader != nil {
+				item.Objects = reader.Len()
 			}
 			items = append(items, item)
 		}

@@ -64,6 +64,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	log := newLogger(out, cfg.Log.Format, level)
 	routeKlog(log)
 	log.Info("starting", "version", buildVersion(), "configuration", s.name())
+	limitMemory(log)
 
 	db, reason := openSnapshot(cfg.Snapshot.Path, log)
 	if db != nil {
