@@ -3,6 +3,7 @@ package cache
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -185,18 +186,22 @@ func (s Scope) Digest() string {
 	return s.sum()
 }
 
+// sum is of parts that each say how long they are: nobody checks the resourceNames of a
+// role, so that a name may look like the end of one and the beginning of the next.
 func (s Scope) sum() string {
 	var b strings.Builder
+	part := func(kind byte, text string) { fmt.Fprintf(&b, "%c%d:%s", kind, len(text), text) }
 	for _, ns := range s.Namespaces() {
-		b.WriteString("n" + ns + "\x00")
+		part('s', ns)
 	}
 	for _, ns := range slices.Sorted(maps.Keys(s.names)) {
+		part('n', ns)
 		for _, name := range slices.Sorted(maps.Keys(s.names[ns])) {
-			b.WriteString("o" + ns + "/" + name + "\x00")
+			part('o', name)
 		}
 	}
 	sum := sha256.Sum256([]byte(b.String()))
-	return base64.RawURLEncoding.EncodeToString(sum[:12])
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
 // Sight is what somebody may see of one cluster: a Scope of each resource, in all

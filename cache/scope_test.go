@@ -55,3 +55,23 @@ func TestScopesTogether(t *testing.T) {
 		t.Error("what sees nothing has another digest than what sees nothing, or the same as what sees all")
 	}
 }
+
+// TestDigestOfOddNames: names that look like the end of one and the beginning of the next
+// have a digest of their own: what is kept for a scope is found by it.
+func TestDigestOfOddNames(t *testing.T) {
+	scopes := []Scope{
+		NewScope(nil, map[string][]string{"mine": {"a\x00oprod/db"}}),
+		NewScope(nil, map[string][]string{"mine": {"a"}, "prod": {"db"}}),
+		NewScope(nil, map[string][]string{"mine": {"a", "db"}}),
+		NewScope(nil, map[string][]string{"mine": {"a1:o2:db"}}),
+		NewScope([]string{"a", "b"}, nil), NewScope([]string{"a1:b"}, nil), NewScope([]string{"a\x00nb"}, nil),
+		NewScope(nil, nil), WholeScope(),
+	}
+	known := map[string]int{}
+	for n, s := range scopes {
+		if other, taken := known[s.Digest()]; taken {
+			t.Errorf("scopes %d and %d have one digest", other, n)
+		}
+		known[s.Digest()] = n
+	}
+}
