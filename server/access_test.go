@@ -63,7 +63,7 @@ var questions = []string{
 	"/v1/resources/pods/indexes/node/n9", "/v1/resources/pods/indexes/node/n1?explain=true",
 	"/v1/query", "/v1/query?resources=pods,nodes", "/v1/query?resources=*&limit=1", "/v1/query?resources=pods&explain=true",
 	"/v1/query?groupBy=metadata.namespace", "/v1/query?facets=metadata.namespace&view=table",
-	"/v1/complete?for=resources", "/v1/complete?for=paths&resource=pods", "/v1/complete?for=values&resource=pods&path=spec.nodeName",
+	"/v1/complete?for=resources", "/v1/search?q=one", "/v1/search?q=web&highlights=true", "/v1/graph/pods/a/one?depth=5", "/v1/graph/pods/hidden/one", "/v1/graph/dangling", "/v1/complete?for=paths&resource=pods", "/v1/complete?for=values&resource=pods&path=spec.nodeName",
 	"/v1/complete?for=values&resource=pods&path=metadata.namespace", "/v1/complete?for=values&resource=pods&path=metadata.name",
 	"/api/v1/pods", "/api/v1/pods?visible=true", "/api/v1/pods?visible=true&limit=1", "/api/v1/namespaces/a/pods?limit=1", "/api/v1/namespaces/hidden/pods",
 	"/api/v1/namespaces/hidden/pods?visible=true", "/api/v1/pods?visible=true&labelSelector=app", "/api/v1/namespaces/a/pods/one", "/api/v1/namespaces/hidden/pods/one",
