@@ -30,6 +30,38 @@ type FieldRequirement struct {
 	Values []string
 }
 
+// NewFieldSelector is of requirements that NewFieldRequirement made.
+func NewFieldSelector(requirements ...FieldRequirement) FieldSelector {
+	return FieldSelector{requirements: slices.Clone(requirements)}
+}
+
+// NewFieldRequirement is a condition that has been read already, by whatever grammar:
+// the path is one path and the values are as they stand, so that nothing in them can
+// be taken for another condition. Its errors are *InvalidError.
+func NewFieldRequirement(path string, operator selection.Operator, values ...string) (FieldRequirement, error) {
+	parsed, err := rawjson.ParsePath(path)
+	if err != nil {
+		return FieldRequirement{}, invalidf("fieldSelector", "%v", err)
+	}
+	r := FieldRequirement{Path: parsed, Operator: operator, Values: slices.Clone(values)}
+	fits := false
+	switch operator {
+	case selection.DoubleEquals:
+		r.Operator, fits = selection.Equals, len(values) == 1
+	case selection.Equals, selection.NotEquals:
+		fits = len(values) == 1
+	case selection.In, selection.NotIn:
+		slices.Sort(r.Values)
+		r.Values, fits = slices.Compact(r.Values), len(values) > 0
+	case selection.Exists, selection.DoesNotExist:
+		fits = len(values) == 0
+	}
+	if !fits {
+		return FieldRequirement{}, invalidf("fieldSelector", "path %q: %d values do not go with operator %q", path, len(values), operator)
+	}
+	return r, nil
+}
+
 // Empty reports whether f selects everything.
 func (f FieldSelector) Empty() bool { return len(f.requirements) == 0 }
 

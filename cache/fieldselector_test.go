@@ -68,6 +68,40 @@ func TestParseFieldSelectorErrors(t *testing.T) {
 	}
 }
 
+// TestNewFieldRequirement: what is given as one condition stays one.
+func TestNewFieldRequirement(t *testing.T) {
+	for _, c := range []struct {
+		path     string
+		operator selection.Operator
+		values   []string
+		want     string // "": an error
+	}{
+		{"a", selection.Equals, []string{"x,b=y"}, `a=x\,b\=y`},
+		{"a", selection.DoubleEquals, []string{" x"}, `a=\ x`},
+		{"a", selection.NotEquals, []string{""}, "a!="},
+		{"a['=x,b']", selection.NotEquals, []string{"q"}, "a['=x,b']!=q"},
+		{"a", selection.In, []string{"y", "x", "y"}, "a in (x,y)"},
+		{"a", selection.NotIn, []string{"0", ""}, "a notin (,0)"},
+		{"a", selection.DoesNotExist, nil, "!a"},
+		{"a['", selection.Equals, []string{"x"}, ""},
+		{"", selection.Equals, []string{"x"}, ""},
+		{"a,b", selection.Equals, []string{"x"}, ""},
+		{"a", selection.Equals, nil, ""},
+		{"a", selection.In, nil, ""},
+		{"a", selection.Exists, []string{"x"}, ""},
+		{"a", selection.GreaterThan, []string{"1"}, ""},
+	} {
+		r, err := NewFieldRequirement(c.path, c.operator, c.values...)
+		var invalid *InvalidError
+		switch {
+		case c.want == "" && !errors.As(err, &invalid):
+			t.Errorf("%q %s %q is %v, %v, want an InvalidError", c.path, c.operator, c.values, r, err)
+		case c.want != "" && (err != nil || NewFieldSelector(r).String() != c.want):
+			t.Errorf("%q %s %q is %v, %v, want %s", c.path, c.operator, c.values, r, err, c.want)
+		}
+	}
+}
+
 // FuzzParseFieldSelector: what Kubernetes reads means the same here, and what is
 // read can be written and read again.
 func FuzzParseFieldSelector(f *testing.F) {

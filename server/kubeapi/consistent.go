@@ -36,7 +36,16 @@ const (
 // leaves that to the mode of reading, "0" demands nothing. proven is the version
 // that was demanded, "" for none: the copy is complete up to there, although its
 // own version may be lower.
+//
+// What may be seen is asked again after the wait.
 func (a *API) reach(r *http.Request, t *target, version string) (proven string, err error) {
+	if proven, err = a.reachAsked(r, t, version); err == nil && proven != "" {
+		err = t.rights.recheck(r.Context())
+	}
+	return proven, err
+}
+
+func (a *API) reachAsked(r *http.Request, t *target, version string) (proven string, err error) {
 	if version == "0" {
 		return "", nil
 	}

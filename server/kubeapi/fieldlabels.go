@@ -54,15 +54,17 @@ func unknownLabels(known map[string]fieldLabel, labels ...string) map[string]fie
 }
 
 // selectFields adds a selector of the API server's grammar to q. Any path is
-// possible, not only the few that the API server knows.
+// possible, not only the few that the API server knows. What may be seen was judged
+// by the requirements of s, so that each of them becomes one condition and none is
+// read a second time: in text, quotes and brackets of another grammar would join them.
 func selectFields(q *cache.Query, gr schema.GroupResource, s fields.Selector) error {
-	var parts []string
+	var requirements []cache.FieldRequirement
 	var computed computedFields
 	for _, r := range s.Requirements() {
 		label := fieldLabels[gr.String()][r.Field]
 		switch {
 		case label.unknown:
-			return apierrors.NewBadRequest("field label not supported: " + r.Field)
+			return errFieldLabel(r.Field)
 		case label.first != nil:
 			computed = append(computed, computedField{label.first, r})
 			continue
@@ -70,38 +72,50 @@ func selectFields(q *cache.Query, gr schema.GroupResource, s fields.Selector) er
 			computed = append(computed, computedField{&firstOf{none: label.zero}, r})
 			continue
 		}
-		path := r.Field
-		if label.path != "" {
-			path = label.path
+		requirement, err := fieldCondition(r, label)
+		if err != nil {
+			return err
 		}
-		parts = append(parts, path+fieldCondition(r, label.zero))
+		requirements = append(requirements, requirement)
 	}
 	if len(computed) > 0 {
 		q.Filter = computed
 	}
-	var err error
-	if q.Fields, err = cache.ParseFieldSelector(strings.Join(parts, ",")); err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s (%v)", s, err))
-	}
+	q.Fields = cache.NewFieldSelector(requirements...)
 	return nil
 }
 
-// fieldCondition is the operator and the values of r. The zero value also is
-// where the JSON has nothing.
-func fieldCondition(r fields.Requirement, zero string) string {
-	negated := r.Operator == selection.NotEquals
-	switch {
-	case zero != "" && r.Value == zero && negated:
-		return " notin (" + escapeValue.Replace(zero) + ",)"
-	case zero != "" && r.Value == zero:
-		return " in (" + escapeValue.Replace(zero) + ",)"
-	case negated:
-		return "!=" + escapeValue.Replace(r.Value)
-	}
-	return "=" + escapeValue.Replace(r.Value)
+// errFieldLabel is what the API server says of a field that it does not select by.
+func errFieldLabel(what string) error {
+	return apierrors.NewBadRequest("field label not supported: " + what)
 }
 
-var escapeValue = strings.NewReplacer(`\`, `\\`, `,`, `\,`, `=`, `\=`, `(`, `\(`, `)`, `\)`, ` `, `\ `)
+// fieldCondition is r as a condition on a path. The zero value of label also is where
+// the JSON has nothing.
+func fieldCondition(r fields.Requirement, label fieldLabel) (cache.FieldRequirement, error) {
+	path := r.Field
+	if label.path != "" {
+		path = label.path
+	}
+	operator, values := selection.Equals, []string{r.Value}
+	if label.zero != "" && r.Value == label.zero {
+		operator, values = selection.In, []string{r.Value, ""}
+	}
+	if r.Operator == selection.NotEquals {
+		operator = map[selection.Operator]selection.Operator{selection.Equals: selection.NotEquals, selection.In: selection.NotIn}[operator]
+	}
+	c, err := cache.NewFieldRequirement(path, operator, values...)
+	if err != nil {
+		return c, errFieldLabel(fmt.Sprintf("%s (%v)", r.Field, err))
+	}
+	// Authorizers and fieldLabels know a field by one spelling. Under another, such as
+	// ['spec'].nodeName, it would be another field to them and the same one here.
+	if canonical := c.Path.String(); label.path == "" && canonical != r.Field &&
+		(strings.HasPrefix(r.Field, ".") || strings.ContainsAny(r.Field, "[]{}$'\"\\ \t\r\n")) {
+		return c, errFieldLabel(fmt.Sprintf("%s (write %s)", r.Field, canonical))
+	}
+	return c, nil
+}
 
 // firstOf is a value of an object that several paths may have: the first of
 // them that is a string and not empty decides.

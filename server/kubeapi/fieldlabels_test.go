@@ -1,6 +1,7 @@
 package kubeapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"testing"
@@ -112,5 +113,39 @@ func TestFieldLabels(t *testing.T) {
 		"/apis/events.k8s.io/v1/events?fieldSelector=source%3Dx",
 	} {
 		w.wantStatus(w.get(target), 400, metav1.StatusReasonBadRequest, "field label not supported")
+	}
+}
+
+// TestSelectorIsExecutedAsJudged: authorizers are told the requirements that the API
+// server's grammar finds. Quotes and brackets, which mean nothing there, must not make
+// fewer of them here: the first of these selectors was judged with spec.nodeName=n9 and
+// selected everything.
+func TestSelectorIsExecutedAsJudged(t *testing.T) {
+	w := newWorld(t)
+	for _, selector := range []string{
+		"a['=x,spec.nodeName=n9,z']!=q", `a["=x,spec.nodeName=n9,z"]!=q`, `a\,['!=x,metadata.name=none,z']!=q`, "a[!=x,spec.nodeName=n9",
+		"['spec'].nodeName=n1", ".spec.nodeName=n1", "{spec.nodeName}=n1", "$.spec.nodeName=n1", " spec.nodeName=n1", "spec.nodeName =n1",
+		`spec\.nodeName=n1`, "spec.a in (b)=c", "metadata.labels['app']=web", "=x", "!=x",
+	} {
+		for _, path := range []string{"/api/v1/pods?", "/api/v1/pods?watch=1&timeoutSeconds=1&"} {
+			w.wantStatus(w.get(path+"fieldSelector="+url.QueryEscape(selector)), 400, metav1.StatusReasonBadRequest, "field label not supported: ")
+		}
+	}
+	for selector, want := range map[string]string{
+		"spec.nodeName=n1":                      "one three",
+		"spec.nodeName!=n1,metadata.name!=x":    "two",
+		"spec.containers[*].image=web:1":        "one two three",
+		"spec.nodeName=n1 ":                     "",
+		"spec.nodeName=(n1)":                    "",
+		`spec.nodeName=n1\,metadata.name\=one`:  "",
+		`spec.nodeName!=n1\,metadata.name\=one`: "one two three",
+		"metadata.name=one,metadata.name=two":   "",
+		"metadata.annotations['x/y']!=1":        "one two three",
+	} {
+		rec := w.get("/api/v1/pods?fieldSelector=" + url.QueryEscape(selector))
+		var list podList
+		if err := json.Unmarshal(rec.Body.Bytes(), &list); err != nil || rec.Code != 200 || list.names() != want {
+			t.Errorf("%s is %d and selects %q, want %q", selector, rec.Code, list.names(), want)
+		}
 	}
 }

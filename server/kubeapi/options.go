@@ -38,6 +38,7 @@ func listOptions(r *http.Request, t *target) (*internalversion.ListOptions, erro
 		if name, ok := opts.FieldSelector.RequiresExactMatch("metadata.name"); !ok || name != t.name {
 			return nil, apierrors.NewBadRequest("fieldSelector metadata.name doesn't match requested name")
 		}
+		return opts, nil // with all of its terms: what may be seen was judged by them
 	}
 	opts.FieldSelector = fields.OneTermEqualSelector("metadata.name", t.name)
 	return opts, nil

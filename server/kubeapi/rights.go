@@ -31,7 +31,7 @@ type rights struct {
 	visible    bool // lists and watches show what may be seen, instead of all or nothing
 	scope      cache.Scope
 
-	// Of a watch:
+	// Of the last look at whether they have changed:
 	generation uint64
 	known      bool // generation
 	looked     time.Time
@@ -71,23 +71,44 @@ func (g *rights) ask(ctx context.Context) (cache.Scope, error) {
 }
 
 // changed reports, now and then, whether something else may be seen now than when the
-// watch began. What cannot be told may not.
+// request was judged. What cannot be told may not.
 func (g *rights) changed(ctx context.Context) bool {
+	changed, err := g.look(ctx)
+	return changed || err != nil
+}
+
+// look is changed, with the verdict or the failure that is the reason.
+func (g *rights) look(ctx context.Context) (changed bool, err error) {
 	now := time.Now()
 	if access.Settled(g.who) || now.Sub(g.looked) < rightsInterval {
-		return false
+		return false, nil
 	}
 	g.looked = now
 	generation, err := g.who.Generation(ctx, g.attributes.Cluster)
 	if err != nil {
-		return true
+		return true, access.Unknown(g.who, err)
 	}
 	if g.known && generation == g.generation {
-		return false
+		return false, nil
 	}
 	g.generation, g.known = generation, true
 	scope, err := g.ask(ctx)
-	return err != nil || g.part(scope).Digest() != g.part(g.scope).Digest()
+	return err != nil || g.part(scope).Digest() != g.part(g.scope).Digest(), err
+}
+
+// recheck is for after a wait, in which rights may have been taken away: what is
+// answered from then on was not there when the request was judged.
+func (g *rights) recheck(ctx context.Context) error {
+	changed, err := g.look(ctx)
+	switch {
+	case !changed:
+		return nil
+	case g.attributes.Verb == string(cache.Watch):
+		return errRights()
+	case err != nil:
+		return err
+	}
+	return access.Forbidden(g.who, g.attributes, "what may be seen has changed while the request waited")
 }
 
 // part is what of a scope is asked for.

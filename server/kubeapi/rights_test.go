@@ -1,10 +1,13 @@
 package kubeapi
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -131,5 +134,42 @@ func TestNobodyAsks(t *testing.T) {
 	w.asker = nil
 	for _, target := range []string{"/api/v1/pods", "/api/v1/pods?visible=true", "/api/v1/namespaces/a/pods/one", "/api/v1/pods?watch=1", "/version", "/apis"} {
 		w.wantStatus(w.get(target), http.StatusForbidden, metav1.StatusReasonForbidden, "cannot")
+	}
+}
+
+// TestWatchByPathKeepsSelector: all terms that a watch was judged by are executed, also
+// where its path names the object.
+func TestWatchByPathKeepsSelector(t *testing.T) {
+	w := newWorld(t)
+	for selector, sees := range map[string]bool{
+		"": true, "metadata.name=one": true, "metadata.name=one,spec.nodeName=n1": true, "metadata.name=one,spec.nodeName=n9": false,
+	} {
+		rec := w.get("/api/v1/watch/namespaces/a/pods/one?timeoutSeconds=1&resourceVersion=0&fieldSelector=" + url.QueryEscape(selector))
+		if body := rec.Body.String(); strings.Contains(body, "uid-a-one") != sees || strings.Contains(body, "uid-a-two") {
+			t.Errorf("%q: %d %s", selector, rec.Code, body)
+		}
+	}
+}
+
+// TestRightsAfterWaits: who loses rights while a request waits for its version is not
+// answered with what came meanwhile.
+func TestRightsAfterWaits(t *testing.T) {
+	for target, code := range map[string]int{
+		"/api/v1/namespaces/a/pods/one?resourceVersion=101":                                                              http.StatusForbidden,
+		"/api/v1/namespaces/a/pods?resourceVersion=101":                                                                  http.StatusForbidden,
+		"/api/v1/namespaces/a/pods?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=101": http.StatusGone,
+	} {
+		w := newWorld(t)
+		jane := accesstest.NewUser("jane").Grant(pods, cache.NewScope([]string{"a"}, nil))
+		w.asker = jane
+		done := make(chan *httptest.ResponseRecorder)
+		go func() { done <- w.get(target + "&timeoutSeconds=3") }()
+		time.Sleep(rightsInterval + 100*time.Millisecond)
+		jane.Grant(pods, cache.NewScope([]string{"b"}, nil))
+		w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n1", 101))
+		rec := <-done
+		if body := rec.Body.String(); !strings.Contains(body, fmt.Sprintf(`"code":%d`, code)) || strings.Contains(body, "uid-a-one") {
+			t.Errorf("%s: %d %s", target, rec.Code, body)
+		}
 	}
 }

@@ -83,6 +83,9 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 		}
 	}
 	began := s.begin(ctx)
+	if began == nil && ctx.Err() == nil && s.rights.changed(ctx) { // it may have waited
+		began = errRights()
+	}
 	if s.sub != nil {
 		defer s.sub.Close()
 	}

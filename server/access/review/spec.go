@@ -57,7 +57,9 @@ func labelRequirements(selector string) *authorizationv1.LabelSelectorAttributes
 	return &authorizationv1.LabelSelectorAttributes{Requirements: list}
 }
 
-// fieldRequirements is labelRequirements for fields.
+// fieldRequirements is labelRequirements for fields. One without a field, as of "=x",
+// would make the review invalid: it selects nothing that could be judged, and whoever
+// is allowed to ask is told so.
 func fieldRequirements(selector string) *authorizationv1.FieldSelectorAttributes {
 	parsed, err := fields.ParseSelector(selector)
 	if err != nil || parsed.Empty() {
@@ -65,11 +67,17 @@ func fieldRequirements(selector string) *authorizationv1.FieldSelectorAttributes
 	}
 	var list []metav1.FieldSelectorRequirement
 	for _, r := range parsed.Requirements() {
+		if r.Field == "" {
+			continue
+		}
 		operator := metav1.FieldSelectorOpIn
 		if r.Operator == selection.NotEquals {
 			operator = metav1.FieldSelectorOpNotIn
 		}
 		list = append(list, metav1.FieldSelectorRequirement{Key: r.Field, Operator: operator, Values: []string{r.Value}})
+	}
+	if list == nil {
+		return nil
 	}
 	return &authorizationv1.FieldSelectorAttributes{Requirements: list}
 }
