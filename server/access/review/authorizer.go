@@ -3,7 +3,7 @@ package review
 import (
 	"context"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"time"
 
@@ -53,15 +53,7 @@ type Authorizer struct {
 	reviews  *reviews
 
 	mu     sync.Mutex // guards scopes
-	scopes map[scopeKey]scoped
-}
-
-// scopeKey is all that a Scope depends on, beside the API server.
-type scopeKey struct {
-	user, mark string
-	verb       cache.Verb
-	resource   schema.GroupResource
-	named      string
+	scopes map[access.Key]scoped
 }
 
 type scoped struct {
@@ -79,13 +71,16 @@ func New(o Options) *Authorizer {
 	}
 	return &Authorizer{
 		cluster: o.Cluster, proposer: o.Proposer,
-		reviews: newReviews(o.Reviewer, o.TTL, o.Told), scopes: map[scopeKey]scoped{},
+		reviews: newReviews(o.Reviewer, o.TTL, o.Told), scopes: map[access.Key]scoped{},
 	}
 }
 
 // Allowed is the API server's verdict.
 func (a *Authorizer) Allowed(ctx context.Context, u user.Info, attributes access.Attributes) (access.Verdict, error) {
 	attributes.Cluster = a.cluster
+	if reason := impossible(attributes); reason != "" {
+		return access.Verdict{Reason: reason, Until: time.Now().Add(a.reviews.ttl)}, nil
+	}
 	return a.reviews.ask(ctx, u, question{user: access.Digest(u), Attributes: attributes})
 }
 
@@ -115,26 +110,31 @@ func (a *Authorizer) Mark(u user.Info) string { return a.proposer.Mark(u) }
 // It is asked about everything at once; if it says no, about each place that roles
 // propose or that the request names. What it refuses is not seen, whatever roles say.
 func (a *Authorizer) Scope(ctx context.Context, u user.Info, verb cache.Verb, r schema.GroupResource, named access.Named) (cache.Scope, time.Time, error) {
-	key := scopeKey{access.Digest(u), a.proposer.Mark(u), verb, r, textOf(named)}
+	named, possible := thatMayBe(named, verb, r)
+	if !possible {
+		return cache.Scope{}, time.Now().Add(a.reviews.ttl), nil
+	}
+	digest := access.Digest(u)
+	key := keyOf(digest, a.proposer.Mark(u), verb, r, named)
 	a.mu.Lock()
 	held, ok := a.scopes[key]
 	a.mu.Unlock()
 	if ok && time.Now().Before(held.until) {
 		return held.scope, held.until, nil
 	}
-	probes := &probes{Authorizer: a, user: u, digest: key.user, attributes: access.Attributes{
+	p := &probes{Authorizer: a, user: u, digest: digest, attributes: access.Attributes{
 		Cluster: a.cluster, Verb: string(verb), Group: r.Group, Version: "*", Resource: r.Resource,
 		LabelSelector: named.LabelSelector, FieldSelector: named.FieldSelector,
 	}}
-	scope, err := probes.scope(ctx, verb, r, named)
+	scope, err := p.scope(ctx, verb, r, named)
 	if err != nil {
 		return cache.Scope{}, time.Time{}, err
 	}
-	a.hold(key, scoped{scope, probes.until})
-	return scope, probes.until, nil
+	a.hold(key, scoped{scope, p.until})
+	return scope, p.until, nil
 }
 
-func (a *Authorizer) hold(key scopeKey, s scoped) {
+func (a *Authorizer) hold(key access.Key, s scoped) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.scopes) >= maxScopes {
@@ -151,18 +151,13 @@ func (a *Authorizer) hold(key scopeKey, s scoped) {
 	a.scopes[key] = s
 }
 
-func textOf(named access.Named) string {
-	var b strings.Builder
-	if named.LabelSelector != "" || named.FieldSelector != "" {
-		b.WriteString(named.LabelSelector + "\x00" + named.FieldSelector + "\x00")
-	}
-	if named.Only {
-		b.WriteString("only\x00")
-	}
+// keyOf is of all that a Scope depends on, beside the API server.
+func keyOf(digest, mark string, verb cache.Verb, r schema.GroupResource, named access.Named) access.Key {
+	texts := []string{digest, mark, string(verb), r.Group, r.Resource, named.LabelSelector, named.FieldSelector, strconv.FormatBool(named.Only)}
 	for _, p := range named.Places {
-		b.WriteString(p.Namespace + "\x00" + p.Name + "\x00")
+		texts = append(texts, p.Namespace, p.Name)
 	}
-	return b.String()
+	return access.KeyOf(texts...)
 }
 
 // probes are the questions that one Scope is made of.
@@ -283,7 +278,7 @@ func (p *probes) each(ctx context.Context, places []access.Place) error {
 // ofNamespaces: the API server takes the name of a Namespace that is got for its
 // namespace, too, so that a Role in it may let somebody.
 func (p *probes) ofNamespaces() bool {
-	return p.attributes.Verb == string(cache.Get) && p.attributes.Group == "" && p.attributes.Resource == "namespaces"
+	return inItself(cache.Verb(p.attributes.Verb), schema.GroupResource{Group: p.attributes.Group, Resource: p.attributes.Resource})
 }
 
 func (p *probes) ask(ctx context.Context, place access.Place) (bool, error) {
