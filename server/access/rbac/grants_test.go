@@ -132,7 +132,7 @@ func TestUntouched(t *testing.T) {
 
 // TestNames: no user can be called so that they are taken for another one.
 func TestNames(t *testing.T) {
-	seen := map[string]user{}
+	seen := map[digest]user{}
 	for _, u := range []user{
 		{"a", nil}, {"a", []string{""}}, {"a", []string{"b"}}, {"ab", nil}, {"a\x00b", nil}, {"a\x01b", nil}, {"", []string{"a", "b"}},
 		{"a", []string{"b", "c"}}, {"a", []string{"bc"}}, {"a", []string{"b\x01c"}}, {"a", []string{"c", "b"}},
@@ -409,8 +409,18 @@ func TestScopesBounded(t *testing.T) {
 	for n := range 2 * maxScopes {
 		r.Scope(cache.Get, schema.GroupResource{Resource: "pods"}, fmt.Sprint(n))
 	}
-	if len(r.scopes) > maxScopes {
-		t.Errorf("%d are kept", len(r.scopes))
+	if kept := len(r.scopes.young) + len(r.scopes.old); kept > maxScopes {
+		t.Errorf("%d are kept", kept)
+	}
+	fresh := question{cache.Get, schema.GroupResource{Resource: "pods"}, "log"}
+	r.Scope(fresh.verb, fresh.resource, fresh.subresource)
+	if _, ok := r.scopes.get(fresh); !ok {
+		t.Error("nothing is kept any more once somebody has filled it")
+	}
+	long := question{cache.Get, schema.GroupResource{Resource: strings.Repeat("x", 250_000)}, ""}
+	r.Scope(long.verb, long.resource, long.subresource)
+	if _, ok := r.scopes.get(long); ok {
+		t.Error("a quarter of a megabyte is kept")
 	}
 	if !r.Scope(cache.Get, schema.GroupResource{Resource: "pods"}, "log").Namespace("a") {
 		t.Error("another answer beyond the bound")
