@@ -20,8 +20,12 @@ const (
 	// maxProbes bounds the questions about one user's namespaces at once, so that one
 	// user of many does not take all places.
 	maxProbes = 8
-	// maxScopes bounds the scopes held of one cluster.
-	maxScopes = 1 << 14
+	// maxScopes bounds what the scopes held of one cluster weigh.
+	maxScopes = 1 << 18
+	// maxNamed and maxAsked bound the places that are asked about for one Scope: those
+	// that the request names, and all.
+	maxNamed = 500
+	maxAsked = 10_000
 )
 
 // Proposer says what the roles of one cluster grant, as far as informerd holds them.
@@ -53,13 +57,19 @@ type Authorizer struct {
 	reviews  *reviews
 
 	mu     sync.Mutex // guards scopes
-	scopes map[access.Key]scoped
+	scopes recent[*scoped]
 }
 
 type scoped struct {
-	scope cache.Scope
-	until time.Time
+	scope  cache.Scope
+	places int
+	until  time.Time
 }
+
+func (s *scoped) fresh(now time.Time) bool { return now.Before(s.until) }
+
+// weight is in places; what is held with them is as much as some.
+func (s *scoped) weight() int { return 16 + s.places }
 
 // New makes an Authorizer.
 func New(o Options) *Authorizer {
@@ -71,16 +81,13 @@ func New(o Options) *Authorizer {
 	}
 	return &Authorizer{
 		cluster: o.Cluster, proposer: o.Proposer,
-		reviews: newReviews(o.Reviewer, o.TTL, o.Told), scopes: map[access.Key]scoped{},
+		reviews: newReviews(o.Reviewer, o.TTL, o.Told), scopes: newRecent[*scoped](maxScopes),
 	}
 }
 
 // Allowed is the API server's verdict.
 func (a *Authorizer) Allowed(ctx context.Context, u user.Info, attributes access.Attributes) (access.Verdict, error) {
 	attributes.Cluster = a.cluster
-	if reason := impossible(attributes); reason != "" {
-		return access.Verdict{Reason: reason, Until: time.Now().Add(a.reviews.ttl)}, nil
-	}
 	return a.reviews.ask(ctx, u, question{user: access.Digest(u), Attributes: attributes})
 }
 
@@ -117,9 +124,9 @@ func (a *Authorizer) Scope(ctx context.Context, u user.Info, verb cache.Verb, r 
 	digest := access.Digest(u)
 	key := keyOf(digest, a.proposer.Mark(u), verb, r, named)
 	a.mu.Lock()
-	held, ok := a.scopes[key]
+	held, ok := a.scopes.get(key, time.Now())
 	a.mu.Unlock()
-	if ok && time.Now().Before(held.until) {
+	if ok {
 		return held.scope, held.until, nil
 	}
 	p := &probes{Authorizer: a, user: u, digest: digest, attributes: access.Attributes{
@@ -130,25 +137,14 @@ func (a *Authorizer) Scope(ctx context.Context, u user.Info, verb cache.Verb, r 
 	if err != nil {
 		return cache.Scope{}, time.Time{}, err
 	}
-	a.hold(key, scoped{scope, p.until})
+	a.hold(key, &scoped{scope, len(p.seen), p.until})
 	return scope, p.until, nil
 }
 
-func (a *Authorizer) hold(key access.Key, s scoped) {
+func (a *Authorizer) hold(key access.Key, s *scoped) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.scopes) >= maxScopes {
-		now := time.Now()
-		for k, held := range a.scopes {
-			if now.After(held.until) {
-				delete(a.scopes, k)
-			}
-		}
-		if len(a.scopes) >= maxScopes {
-			clear(a.scopes)
-		}
-	}
-	a.scopes[key] = s
+	a.scopes.put(key, s, time.Now())
 }
 
 // keyOf is of all that a Scope depends on, beside the API server.
@@ -176,6 +172,9 @@ func (p *probes) scope(ctx context.Context, verb cache.Verb, r schema.GroupResou
 	if whole, err := p.ask(ctx, access.Place{}); err != nil || whole {
 		return wholeIf(whole), err
 	}
+	if len(named.Places) > maxNamed {
+		return cache.Scope{}, &access.TooManyError{Asked: len(named.Places), Most: maxNamed}
+	}
 	var places []access.Place
 	for _, place := range named.Places {
 		places = append(places, access.Place{Namespace: place.Namespace}, place)
@@ -186,6 +185,9 @@ func (p *probes) scope(ctx context.Context, verb cache.Verb, r schema.GroupResou
 			return cache.Scope{}, err
 		}
 		places = append(places, p.placesOf(proposed)...)
+	}
+	if len(places) > maxAsked {
+		return cache.Scope{}, &access.TooManyError{Asked: len(places), Most: maxAsked}
 	}
 	if err := p.probe(ctx, places); err != nil {
 		return cache.Scope{}, err

@@ -14,9 +14,25 @@ import (
 // isNamespace reports whether there may be a namespace of a name.
 func isNamespace(name string) bool { return len(validation.IsDNS1123Label(name)) == 0 }
 
+const (
+	// maxQuestion bounds all texts of a question together. Selectors may be long, names
+	// may not.
+	maxQuestion = 8 << 10
+	// maxName is that of the API server.
+	maxName = 253
+)
+
 // impossible is why what is asked about cannot be, "" if it can.
-func impossible(a access.Attributes) string {
-	if a.Namespace != "" && !isNamespace(a.Namespace) {
+func (q *question) impossible() string {
+	a := &q.Attributes
+	length := len(q.path)
+	for _, text := range []string{a.Verb, a.Group, a.Version, a.Resource, a.Subresource, a.Namespace, a.Name, a.LabelSelector, a.FieldSelector} {
+		length += len(text)
+	}
+	switch {
+	case length > maxQuestion:
+		return "what is asked about is longer than informerd asks the API server about"
+	case a.Namespace != "" && !isNamespace(a.Namespace):
 		return "there cannot be a namespace of that name"
 	}
 	return ""
@@ -36,7 +52,7 @@ func thatMayBe(named access.Named, verb cache.Verb, r schema.GroupResource) (acc
 		if inItself(verb, r) && p.Name != "" {
 			namespace = p.Name
 		}
-		if namespace == "" || isNamespace(namespace) {
+		if (namespace == "" || isNamespace(namespace)) && len(p.Name) <= maxName {
 			places = append(places, p)
 		}
 	}
