@@ -27,8 +27,12 @@ func newRoleBooks(cfg *config.Config, factory *replica.Factory) *roleBooks {
 	if cfg.Authentication == nil {
 		return b
 	}
+	options := rbac.Options{}
+	if cfg.Authorization.Mode == config.Review {
+		options.MaxAge = -1 // old roles only propose what the API server is asked about now
+	}
 	for _, c := range cfg.Clusters {
-		b.byName[c.Name] = rbac.New(func() []follow.Resource { return rolesOf(factory, c.Name) }, rbac.Options{})
+		b.byName[c.Name] = rbac.New(func() []follow.Resource { return rolesOf(factory, c.Name) }, options)
 	}
 	return b
 }

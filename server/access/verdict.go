@@ -1,6 +1,9 @@
 package access
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Verdict is what was found about one question, and for how long that may be taken
 // for true. The zero Verdict says no.
@@ -27,3 +30,12 @@ type Named struct {
 // Place is a namespace, or one object if it has a name. The namespace of objects at
 // cluster scope is "".
 type Place struct{ Namespace, Name string }
+
+// TooManyError is that a request takes more questions than an API server is asked for
+// one. It is the fault of who asks, and they are told.
+type TooManyError struct{ Asked, Most int }
+
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("the API server would have to be asked about %d namespaces and objects, and is about no more than %d for one request: name fewer",
+		e.Asked, e.Most)
+}

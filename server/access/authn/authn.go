@@ -33,7 +33,7 @@ type Options struct {
 // Authenticator says who asks, for one cluster. It is safe for concurrent use.
 type Authenticator struct {
 	proxy, clients authenticator.Request
-	tokens         authenticator.Token
+	tokens         *tokens
 	anonymous      bool
 }
 
@@ -93,7 +93,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, r *http.Request) (Iden
 	}
 	token := bearer(r.Header)
 	if token != "" && a.tokens != nil {
-		answer, ok, err := a.tokens.AuthenticateToken(ctx, token)
+		answer, ok, err := a.tokens.authenticate(ctx, addressOf(r), token)
 		if ok && err == nil {
 			return identity(answer.User, ByToken), nil
 		}

@@ -4,12 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/netip"
+	"sync"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	tokencache "k8s.io/apiserver/pkg/authentication/token/cache"
 	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/informerd/informerd/server/access"
+	"github.com/informerd/informerd/server/fair"
 )
 
 const (
@@ -18,9 +24,15 @@ const (
 	DefaultTTL = 10 * time.Second
 	// reviewTimeout bounds one question.
 	reviewTimeout = 5 * time.Second
-	// maxReviews bounds the questions at once: anybody can send tokens that nobody
-	// has asked about.
+	// maxReviews bounds the questions at once about tokens that were not known to be
+	// good lately: anybody can send those. One address has at most half of the places.
 	maxReviews = 64
+	// maxRenewals bounds those about tokens that were, which need not wait for others.
+	maxRenewals = 32
+	// goodFor is how long a token that was good is lately so, and maxGood how many are
+	// at least; there are at most twice as many.
+	goodFor = 10 * time.Minute
+	maxGood = 1 << 13
 )
 
 // TokenReviewer asks an API server about a token, with informerd's own
@@ -41,28 +53,115 @@ func (e *Unavailable) Error() string {
 // newTokens authenticates tokens by review. What the API server says is kept for ttl,
 // whether it knows the token or not; who asks about the same token at once shares an
 // answer. No failure to ask is kept.
-func newTokens(r TokenReviewer, audiences []string, ttl time.Duration, told func(error)) authenticator.Token {
-	t := &tokens{reviewer: r, audiences: audiences, told: told, places: make(chan struct{}, maxReviews)}
-	return tokencache.New(t, false, ttl, ttl)
+func newTokens(r TokenReviewer, audiences []string, ttl time.Duration, told func(error)) *tokens {
+	t := &tokens{
+		reviewer: r, audiences: audiences, told: told,
+		places: fair.NewPlaces(maxReviews), renewals: fair.NewPlaces(maxRenewals),
+		senders: map[access.Key]sender{}, good: map[access.Key]time.Time{},
+	}
+	t.cached = tokencache.New(t, false, ttl, ttl)
+	return t
 }
 
 type tokens struct {
-	reviewer  TokenReviewer
-	audiences authenticator.Audiences
-	told      func(error) // hears how each question went
-	places    chan struct{}
+	reviewer         TokenReviewer
+	audiences        authenticator.Audiences
+	told             func(error) // hears how each question went
+	places, renewals *fair.Places
+	cached           authenticator.Token // asks AuthenticateToken
+
+	mu sync.Mutex // guards all below, which are by digests of tokens
+	// senders are who waits for an answer. It is shared, so that the cache asks without
+	// the contexts of those who wait.
+	senders   map[access.Key]sender
+	good, old map[access.Key]time.Time // when they were good last; old: before good was full
+}
+
+// sender is the address that a token came from first, and how often it is asked for now.
+type sender struct {
+	address string
+	asking  int
+}
+
+// authenticate asks, if it is not known, in a place of the address a token comes from.
+func (t *tokens) authenticate(ctx context.Context, address, token string) (*authenticator.Response, bool, error) {
+	key := access.KeyOf(token)
+	t.mu.Lock()
+	s, ok := t.senders[key]
+	if !ok {
+		s.address = address
+	}
+	s.asking++
+	t.senders[key] = s
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		s := t.senders[key]
+		if s.asking--; s.asking > 0 {
+			t.senders[key] = s
+		} else {
+			delete(t.senders, key)
+		}
+	}()
+	return t.cached.AuthenticateToken(ctx, token)
+}
+
+// take waits for a place. A token that was good lately has one among its like: whoever
+// sends garbage, from however many addresses, keeps none of those.
+func (t *tokens) take(ctx context.Context, key access.Key) (release func(), err error) {
+	t.mu.Lock()
+	address := t.senders[key].address
+	last, ok := t.good[key]
+	if !ok {
+		last = t.old[key]
+	}
+	t.mu.Unlock()
+	if time.Since(last) < goodFor {
+		return t.renewals.Take(ctx, string(key[:]), 1, reviewTimeout)
+	}
+	return t.places.Take(ctx, address, 1, reviewTimeout)
+}
+
+// note remembers whether a token is good.
+func (t *tokens) note(key access.Key, good bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !good {
+		delete(t.good, key)
+		delete(t.old, key)
+		return
+	}
+	if len(t.good) >= maxGood {
+		t.old, t.good = t.good, map[access.Key]time.Time{}
+	}
+	t.good[key] = time.Now()
+}
+
+// addressOf is whom a request comes from, without the port. Whoever has an address of
+// IPv6 has a network of them, which counts as one.
+func addressOf(r *http.Request) string {
+	a, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	ip := a.Addr().Unmap().WithZone("")
+	if ip.Is6() {
+		return netip.PrefixFrom(ip, 64).Masked().String()
+	}
+	return ip.String()
 }
 
 // AuthenticateToken asks.
 func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
-	select {
-	case t.places <- struct{}{}:
-		defer func() { <-t.places }()
-	case <-ctx.Done():
-		return nil, false, &Unavailable{fmt.Errorf("%d tokens are being reviewed already", maxReviews)}
+	key := access.KeyOf(token)
+	release, err := t.take(ctx, key)
+	if err != nil {
+		return nil, false, &Unavailable{fmt.Errorf("many tokens are being reviewed already: %w", err)}
 	}
+	defer release()
 	answer, err := t.reviewer.ReviewToken(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: t.audiences},
 	})
@@ -73,6 +172,7 @@ func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenti
 	}
 	t.told(nil)
 	status := answer.Status
+	t.note(key, status.Authenticated)
 	switch {
 	case !status.Authenticated:
 		return nil, false, nil

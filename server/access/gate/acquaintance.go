@@ -176,6 +176,9 @@ func (k *acquaintance) untold(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		return cause
 	}
+	if much, ok := errors.AsType[*access.TooManyError](err); ok {
+		return apierrors.NewBadRequest(much.Error())
+	}
 	k.asker.gate.log.Debug("cannot tell what somebody may", "cluster", k.cluster, "err", err)
 	return errUnknown("what you may see of cluster " + k.cluster)
 }

@@ -37,7 +37,7 @@ var _ access.Asker = (*asker)(nil)
 func newAsker(g *Gate, r *http.Request) *asker {
 	a := &asker{
 		gate:  g,
-		shown: &http.Request{Method: r.Method, URL: r.URL, Header: r.Header.Clone(), TLS: r.TLS},
+		shown: &http.Request{Method: r.Method, URL: r.URL, Header: r.Header.Clone(), TLS: r.TLS, RemoteAddr: r.RemoteAddr},
 		named: namedBy(r), about: g.about(r), known: map[string]*acquaintance{},
 	}
 	a.wanted, a.bad = authn.WantedBy(r.Header)

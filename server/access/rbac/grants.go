@@ -15,7 +15,13 @@ type Options struct {
 	Interval time.Duration
 	// Users is how many users' rights are kept ready, at least; 0: 1024.
 	Users int
+	// MaxAge is how long ago the API server may have proved a role or a binding that is
+	// not live for rights to be told from it; 0: DefaultMaxAge, less: any time.
+	MaxAge time.Duration
 }
+
+// DefaultMaxAge is for how long an outage of the API server goes unnoticed by users.
+const DefaultMaxAge = 5 * time.Minute
 
 // User is who asks, as authentication tells; user.Info of k8s.io/apiserver is one.
 type User interface {
@@ -29,10 +35,12 @@ type Grants struct {
 	resources func() []follow.Resource
 	updater   *follow.Updater[*parsed]
 	interval  time.Duration
+	maxAge    time.Duration
 
 	mu sync.RWMutex // guards all below; taken before known.mu
 	*state
 	sources    sources
+	told       bool // sources could be read when Learn looked last
 	generation uint64
 	changed    chan struct{}
 
@@ -45,11 +53,15 @@ func New(resources func() []follow.Resource, opts Options) *Grants {
 	g := &Grants{
 		resources: resources,
 		interval:  opts.Interval,
+		maxAge:    opts.MaxAge,
 		state:     newState(),
 		changed:   make(chan struct{}),
 	}
 	if g.interval <= 0 {
 		g.interval = 250 * time.Millisecond
+	}
+	if g.maxAge == 0 {
+		g.maxAge = DefaultMaxAge
 	}
 	if opts.Users <= 0 {
 		opts.Users = 1024
@@ -60,13 +72,13 @@ func New(resources func() []follow.Resource, opts Options) *Grants {
 }
 
 // Rights are what a user may do, as of now. An *UnreadableError says what cannot be
-// read of roles and bindings: then it is not known, and nothing may be told.
+// read of roles and bindings, or is too old: then it is not known, and nothing may be told.
 func (g *Grants) Rights(ctx context.Context, u User) (*Rights, error) {
 	if err := g.updater.Update(ctx, g.mu.RLocker()); err != nil {
 		return nil, fmt.Errorf("read roles and bindings: %w", err)
 	}
 	defer g.mu.RUnlock()
-	if err := g.sources.err(); err != nil {
+	if err := g.sources.err(g.maxAge); err != nil {
 		return nil, err
 	}
 	return g.known.rights(g.state, u), nil

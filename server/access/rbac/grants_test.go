@@ -132,7 +132,7 @@ func TestUntouched(t *testing.T) {
 
 // TestNames: no user can be called so that they are taken for another one.
 func TestNames(t *testing.T) {
-	seen := map[string]user{}
+	seen := map[digest]user{}
 	for _, u := range []user{
 		{"a", nil}, {"a", []string{""}}, {"a", []string{"b"}}, {"ab", nil}, {"a\x00b", nil}, {"a\x01b", nil}, {"", []string{"a", "b"}},
 		{"a", []string{"b", "c"}}, {"a", []string{"bc"}}, {"a", []string{"b\x01c"}}, {"a", []string{"c", "b"}},
@@ -174,15 +174,70 @@ func TestUnreadable(t *testing.T) {
 			}
 		}
 	}
-	for _, state := range []cache.State{cache.Warm, cache.Stale} {
-		w.Resource(Names[0]).State = state
-		if !w.rights(jane).Allowed(asked("get core pods")) {
-			t.Errorf("%s: not allowed", state)
-		}
-		if s := w.grants.Status(); s.Err != nil || s.State != state {
-			t.Errorf("%s: status %+v", state, s)
+}
+
+// TestTooOld: what is not live tells rights for as long as the API server has proved it
+// lately, since what was revoked later is still in it. That it does no more is told,
+// although nothing changes but the time.
+func TestTooOld(t *testing.T) {
+	for name, c := range map[string]struct {
+		state cache.State
+		proof time.Duration // before now; 0: unknown
+		lease time.Duration
+		opts  Options
+		told  bool
+	}{
+		"live":                      {state: cache.Live, told: true},
+		"a watch that hangs":        {state: cache.Live, proof: 6 * time.Minute, lease: time.Minute},
+		"a watch that hung lately":  {state: cache.Live, proof: 4 * time.Minute, lease: time.Minute, told: true},
+		"warm":                      {state: cache.Warm, proof: 4 * time.Minute, told: true},
+		"an old snapshot":           {state: cache.Warm, proof: 6 * time.Minute},
+		"a snapshot of unknown age": {state: cache.Warm},
+		"stale":                     {state: cache.Stale, proof: 4 * time.Minute, told: true},
+		"stale for long":            {state: cache.Stale, proof: 6 * time.Minute},
+		"a proof still to come":     {state: cache.Stale, proof: -time.Minute},
+		"another bound":             {state: cache.Stale, proof: 6 * time.Minute, opts: Options{MaxAge: 7 * time.Minute}, told: true},
+		"without a bound":           {state: cache.Warm, opts: Options{MaxAge: -1}, told: true},
+	} {
+		for _, of := range Names {
+			w := newWorld(t)
+			g := grantsOf(t, w, of, c.opts, func(v *cache.View) {
+				v.State, v.Lease = c.state, c.lease
+				if c.proof != 0 {
+					v.Proof = time.Now().Add(-c.proof)
+				}
+			})
+			_, err := g.Rights(t.Context(), jane)
+			unreadable, is := errors.AsType[*UnreadableError](err)
+			if (err == nil) != c.told || !c.told && (!is || unreadable.Resource.String() != of) {
+				t.Errorf("%s of %s: %v", name, of, err)
+			}
+			if s := g.Status(); (s.Err == nil) != c.told {
+				t.Errorf("%s of %s: status %+v", name, of, s)
+			}
+			if !c.told && c.proof > 0 && !strings.Contains(err.Error(), "6m0s ago") {
+				t.Errorf("%s of %s: %v does not say how old", name, of, err)
+			}
 		}
 	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		proof := time.Now()
+		g := grantsWith(t, w, Names[0], func(v *cache.View) { v.State, v.Proof = cache.Stale, proof })
+		if _, err := g.Rights(t.Context(), jane); err != nil {
+			t.Fatal(err)
+		}
+		changed := g.Changed()
+		time.Sleep(DefaultMaxAge + time.Second)
+		if err := g.Update(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-changed:
+		default:
+			t.Error("nobody is told that it is too old")
+		}
+	})
 }
 
 // TestNotThere: a resource that the copy lacks cannot be read either.
@@ -213,6 +268,11 @@ func (v *viewed) View() *cache.View {
 
 func grantsWith(t *testing.T, w *world, name string, change func(*cache.View)) *Grants {
 	t.Helper()
+	return grantsOf(t, w, name, Options{}, change)
+}
+
+func grantsOf(t *testing.T, w *world, name string, opts Options, change func(*cache.View)) *Grants {
+	t.Helper()
 	g := New(func() []follow.Resource {
 		all := w.Followed()
 		for i, r := range all {
@@ -221,7 +281,7 @@ func grantsWith(t *testing.T, w *world, name string, change func(*cache.View)) *
 			}
 		}
 		return all
-	}, Options{})
+	}, opts)
 	t.Cleanup(g.Close)
 	return g
 }
@@ -409,8 +469,18 @@ func TestScopesBounded(t *testing.T) {
 	for n := range 2 * maxScopes {
 		r.Scope(cache.Get, schema.GroupResource{Resource: "pods"}, fmt.Sprint(n))
 	}
-	if len(r.scopes) > maxScopes {
-		t.Errorf("%d are kept", len(r.scopes))
+	if kept := len(r.scopes.young) + len(r.scopes.old); kept > maxScopes {
+		t.Errorf("%d are kept", kept)
+	}
+	fresh := question{cache.Get, schema.GroupResource{Resource: "pods"}, "log"}
+	r.Scope(fresh.verb, fresh.resource, fresh.subresource)
+	if _, ok := r.scopes.get(fresh); !ok {
+		t.Error("nothing is kept any more once somebody has filled it")
+	}
+	long := question{cache.Get, schema.GroupResource{Resource: strings.Repeat("x", 250_000)}, ""}
+	r.Scope(long.verb, long.resource, long.subresource)
+	if _, ok := r.scopes.get(long); ok {
+		t.Error("a quarter of a megabyte is kept")
 	}
 	if !r.Scope(cache.Get, schema.GroupResource{Resource: "pods"}, "log").Namespace("a") {
 		t.Error("another answer beyond the bound")

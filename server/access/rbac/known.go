@@ -6,7 +6,7 @@ import "sync"
 // the same Rights.
 type known struct {
 	mu     sync.Mutex // guards all below; nothing is taken under it
-	users  recent[string, held]
+	users  recent[digest, held]
 	shared recent[digest, *Rights]
 }
 
@@ -25,7 +25,7 @@ type standing struct {
 }
 
 func newKnown(users int) known {
-	return known{users: newRecent[string, held](users), shared: newRecent[digest, *Rights](users)}
+	return known{users: newRecent[digest, held](users), shared: newRecent[digest, *Rights](users)}
 }
 
 func (k *known) forget() {
@@ -56,14 +56,14 @@ func (k *known) rights(s *state, u User) *Rights {
 }
 
 // userKey is another one for each user: whoever may choose a name cannot make it
-// look like another name and a group.
-func userKey(u User) string {
+// look like another name and a group. It is short: they may choose a long one, too.
+func userKey(u User) digest {
 	var key content
 	key.text(u.GetName())
 	for _, g := range u.GetGroups() {
 		key.text(g)
 	}
-	return string(key)
+	return key.digest()
 }
 
 // identify finds whom bindings may name a user by.
@@ -112,7 +112,7 @@ func (r *recent[K, V]) get(key K) (V, bool) {
 
 func (r *recent[K, V]) put(key K, v V) {
 	if _, ok := r.young[key]; !ok && len(r.young) >= r.limit {
-		r.old, r.young = r.young, make(map[K]V, r.limit)
+		r.old, r.young = r.young, map[K]V{}
 	}
 	r.young[key] = v
 }

@@ -25,10 +25,10 @@ type Rights struct {
 	digest  digest
 
 	mu     sync.Mutex // guards all below
-	scopes map[question]cache.Scope
+	scopes recent[question, cache.Scope]
 	// alike are Scopes of namespaces, by the positions in local that grant them: most
 	// resources are granted by the same ones.
-	alike map[string]cache.Scope
+	alike recent[string, cache.Scope]
 }
 
 // local is a ruleset that is granted in namespaces, each of them once, in order.
@@ -43,13 +43,23 @@ type question struct {
 	subresource string
 }
 
-// maxScopes bounds what is kept for the questions that were asked: a client may ask
-// for any subresource.
-const maxScopes = 4096
+const (
+	// maxScopes bounds what is kept for the questions that were asked: a client may ask
+	// for any subresource. What nobody asked for lately makes room, since somebody who
+	// fills it must not slow down all who share the Rights.
+	maxScopes = 4096
+	// maxQuestion is the length of a question above which it is not kept: there are no
+	// such names.
+	maxQuestion = 1024
+)
+
+func (q *question) length() int {
+	return len(q.verb) + len(q.resource.Group) + len(q.resource.Resource) + len(q.subresource)
+}
 
 // rights puts together what some grantees are granted.
 func (s *state) rights(ids []granteeID, masters bool) *Rights {
-	r := &Rights{masters: masters, scopes: map[question]cache.Scope{}, alike: map[string]cache.Scope{}}
+	r := &Rights{masters: masters, scopes: newRecent[question, cache.Scope](maxScopes / 2), alike: newRecent[string, cache.Scope](maxScopes / 2)}
 	found := map[*ruleset]int{} // its position in local
 	for _, id := range ids {
 		for _, g := range s.grantees.all[id].grants {
@@ -130,7 +140,7 @@ func (r *Rights) Scope(verb cache.Verb, resource schema.GroupResource, subresour
 	q := question{verb, resource, subresource}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s, ok := r.scopes[q]
+	s, ok := r.scopes.get(q)
 	if ok {
 		return s
 	}
@@ -140,8 +150,8 @@ func (r *Rights) Scope(verb cache.Verb, resource schema.GroupResource, subresour
 	} else {
 		s = r.objects(&t)
 	}
-	if len(r.scopes) < maxScopes {
-		r.scopes[q] = s
+	if q.length() <= maxQuestion {
+		r.scopes.put(q, s)
 	}
 	return s
 }
@@ -194,10 +204,10 @@ func (r *Rights) namespacesScope(positions []int) cache.Scope {
 	for _, i := range positions {
 		key = binary.AppendUvarint(key, uint64(i))
 	}
-	s, ok := r.alike[string(key)]
+	s, ok := r.alike.get(string(key))
 	if !ok {
 		s = cache.NewScope(r.namespacesOf(positions), nil)
-		r.alike[string(key)] = s
+		r.alike.put(string(key), s)
 	}
 	return s
 }

@@ -20,9 +20,10 @@ func (s sink) Learn(deltas []follow.Delta) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.sources.err()
 	s.sources = now
-	if (before == nil) != (now.err() == nil) {
+	// Time alone may have made the rest too old, so that it counts what was told.
+	if told := now.err(s.maxAge) == nil; told != s.told {
+		s.told = told
 		s.raise()
 	}
 	return true
@@ -31,7 +32,7 @@ func (s sink) Learn(deltas []follow.Delta) bool {
 func (s sink) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state, s.sources = newState(), sources{}
+	s.state, s.sources, s.told = newState(), sources{}, false
 	s.known.forget()
 	s.raise()
 }

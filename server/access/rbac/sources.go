@@ -85,29 +85,34 @@ func (e *UnreadableError) Error() string {
 // sources are the Views that were read last.
 type sources [sourceCount]*cache.View
 
-// err is that of the first one that cannot be read.
-func (s *sources) err() error {
+// err is that of the first one that cannot be read, or is older than maxAge.
+func (s *sources) err(maxAge time.Duration) error {
 	for i, view := range s {
-		if err := judge(source(i), view); err != nil {
+		if err := judge(source(i), view, maxAge); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// judge returns an *UnreadableError if rights cannot be told from a View.
-func judge(s source, view *cache.View) error {
+// judge returns an *UnreadableError if rights cannot be told from a View as it is now.
+func judge(s source, view *cache.View, maxAge time.Duration) error {
 	e := &UnreadableError{Resource: schema.GroupResource{Group: rbacv1.GroupName, Resource: sourceNames[s]}}
 	if view == nil {
 		e.Reason = "there is no copy of it"
 		return e
 	}
+	view = view.Aged()
 	e.State, e.Reason = view.State, view.Reason
 	if !view.State.Readable() {
 		return e
 	}
 	if !view.Readable() {
 		e.Reason = "another copy takes its place"
+		return e
+	}
+	if reason := tooOld(view, maxAge); reason != "" {
+		e.Reason = reason
 		return e
 	}
 	if len(view.Missing) > 0 {
@@ -122,6 +127,23 @@ func judge(s source, view *cache.View) error {
 		return e
 	}
 	return nil
+}
+
+// tooOld is why a View no longer tells rights, "" if it does. What has been revoked since
+// the API server proved it last is still granted by it: a snapshot may be of last month,
+// and a watch that hangs tells of nothing.
+func tooOld(view *cache.View, maxAge time.Duration) string {
+	if view.State == cache.Live || maxAge < 0 {
+		return ""
+	}
+	age, known := view.Age()
+	switch {
+	case !known:
+		return "it is not known when the API server proved it last"
+	case age > maxAge:
+		return fmt.Sprintf("the API server proved it last %s ago, and no more than %s will do", age.Round(time.Second), maxAge)
+	}
+	return ""
 }
 
 // hidden is the first path a rule takes out that rights are read from.
@@ -163,7 +185,7 @@ func (g *Grants) Status() Status {
 			now[s] = r.View().Aged()
 		}
 	}
-	status := Status{Err: now.err()}
+	status := Status{Err: now.err(g.maxAge)}
 	if status.Err != nil {
 		return status
 	}

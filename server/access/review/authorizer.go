@@ -3,7 +3,7 @@ package review
 import (
 	"context"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"time"
 
@@ -20,8 +20,12 @@ const (
 	// maxProbes bounds the questions about one user's namespaces at once, so that one
 	// user of many does not take all places.
 	maxProbes = 8
-	// maxScopes bounds the scopes held of one cluster.
-	maxScopes = 1 << 14
+	// maxScopes bounds what the scopes held of one cluster weigh.
+	maxScopes = 1 << 18
+	// maxNamed and maxAsked bound the places that are asked about for one Scope: those
+	// that the request names, and all.
+	maxNamed = 500
+	maxAsked = 10_000
 )
 
 // Proposer says what the roles of one cluster grant, as far as informerd holds them.
@@ -53,21 +57,19 @@ type Authorizer struct {
 	reviews  *reviews
 
 	mu     sync.Mutex // guards scopes
-	scopes map[scopeKey]scoped
-}
-
-// scopeKey is all that a Scope depends on, beside the API server.
-type scopeKey struct {
-	user, mark string
-	verb       cache.Verb
-	resource   schema.GroupResource
-	named      string
+	scopes recent[*scoped]
 }
 
 type scoped struct {
-	scope cache.Scope
-	until time.Time
+	scope  cache.Scope
+	places int
+	until  time.Time
 }
+
+func (s *scoped) fresh(now time.Time) bool { return now.Before(s.until) }
+
+// weight is in places; what is held with them is as much as some.
+func (s *scoped) weight() int { return 16 + s.places }
 
 // New makes an Authorizer.
 func New(o Options) *Authorizer {
@@ -79,7 +81,7 @@ func New(o Options) *Authorizer {
 	}
 	return &Authorizer{
 		cluster: o.Cluster, proposer: o.Proposer,
-		reviews: newReviews(o.Reviewer, o.TTL, o.Told), scopes: map[scopeKey]scoped{},
+		reviews: newReviews(o.Reviewer, o.TTL, o.Told), scopes: newRecent[*scoped](maxScopes),
 	}
 }
 
@@ -115,54 +117,43 @@ func (a *Authorizer) Mark(u user.Info) string { return a.proposer.Mark(u) }
 // It is asked about everything at once; if it says no, about each place that roles
 // propose or that the request names. What it refuses is not seen, whatever roles say.
 func (a *Authorizer) Scope(ctx context.Context, u user.Info, verb cache.Verb, r schema.GroupResource, named access.Named) (cache.Scope, time.Time, error) {
-	key := scopeKey{access.Digest(u), a.proposer.Mark(u), verb, r, textOf(named)}
+	named, possible := thatMayBe(named, verb, r)
+	if !possible {
+		return cache.Scope{}, time.Now().Add(a.reviews.ttl), nil
+	}
+	digest := access.Digest(u)
+	key := keyOf(digest, a.proposer.Mark(u), verb, r, named)
 	a.mu.Lock()
-	held, ok := a.scopes[key]
+	held, ok := a.scopes.get(key, time.Now())
 	a.mu.Unlock()
-	if ok && time.Now().Before(held.until) {
+	if ok {
 		return held.scope, held.until, nil
 	}
-	probes := &probes{Authorizer: a, user: u, digest: key.user, attributes: access.Attributes{
+	p := &probes{Authorizer: a, user: u, digest: digest, attributes: access.Attributes{
 		Cluster: a.cluster, Verb: string(verb), Group: r.Group, Version: "*", Resource: r.Resource,
 		LabelSelector: named.LabelSelector, FieldSelector: named.FieldSelector,
 	}}
-	scope, err := probes.scope(ctx, verb, r, named)
+	scope, err := p.scope(ctx, verb, r, named)
 	if err != nil {
 		return cache.Scope{}, time.Time{}, err
 	}
-	a.hold(key, scoped{scope, probes.until})
-	return scope, probes.until, nil
+	a.hold(key, &scoped{scope, len(p.seen), p.until})
+	return scope, p.until, nil
 }
 
-func (a *Authorizer) hold(key scopeKey, s scoped) {
+func (a *Authorizer) hold(key access.Key, s *scoped) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.scopes) >= maxScopes {
-		now := time.Now()
-		for k, held := range a.scopes {
-			if now.After(held.until) {
-				delete(a.scopes, k)
-			}
-		}
-		if len(a.scopes) >= maxScopes {
-			clear(a.scopes)
-		}
-	}
-	a.scopes[key] = s
+	a.scopes.put(key, s, time.Now())
 }
 
-func textOf(named access.Named) string {
-	var b strings.Builder
-	if named.LabelSelector != "" || named.FieldSelector != "" {
-		b.WriteString(named.LabelSelector + "\x00" + named.FieldSelector + "\x00")
-	}
-	if named.Only {
-		b.WriteString("only\x00")
-	}
+// keyOf is of all that a Scope depends on, beside the API server.
+func keyOf(digest, mark string, verb cache.Verb, r schema.GroupResource, named access.Named) access.Key {
+	texts := []string{digest, mark, string(verb), r.Group, r.Resource, named.LabelSelector, named.FieldSelector, strconv.FormatBool(named.Only)}
 	for _, p := range named.Places {
-		b.WriteString(p.Namespace + "\x00" + p.Name + "\x00")
+		texts = append(texts, p.Namespace, p.Name)
 	}
-	return b.String()
+	return access.KeyOf(texts...)
 }
 
 // probes are the questions that one Scope is made of.
@@ -181,6 +172,9 @@ func (p *probes) scope(ctx context.Context, verb cache.Verb, r schema.GroupResou
 	if whole, err := p.ask(ctx, access.Place{}); err != nil || whole {
 		return wholeIf(whole), err
 	}
+	if len(named.Places) > maxNamed {
+		return cache.Scope{}, &access.TooManyError{Asked: len(named.Places), Most: maxNamed}
+	}
 	var places []access.Place
 	for _, place := range named.Places {
 		places = append(places, access.Place{Namespace: place.Namespace}, place)
@@ -191,6 +185,9 @@ func (p *probes) scope(ctx context.Context, verb cache.Verb, r schema.GroupResou
 			return cache.Scope{}, err
 		}
 		places = append(places, p.placesOf(proposed)...)
+	}
+	if len(places) > maxAsked {
+		return cache.Scope{}, &access.TooManyError{Asked: len(places), Most: maxAsked}
 	}
 	if err := p.probe(ctx, places); err != nil {
 		return cache.Scope{}, err
@@ -283,7 +280,7 @@ func (p *probes) each(ctx context.Context, places []access.Place) error {
 // ofNamespaces: the API server takes the name of a Namespace that is got for its
 // namespace, too, so that a Role in it may let somebody.
 func (p *probes) ofNamespaces() bool {
-	return p.attributes.Verb == string(cache.Get) && p.attributes.Group == "" && p.attributes.Resource == "namespaces"
+	return inItself(cache.Verb(p.attributes.Verb), schema.GroupResource{Group: p.attributes.Group, Resource: p.attributes.Resource})
 }
 
 func (p *probes) ask(ctx context.Context, place access.Place) (bool, error) {

@@ -307,21 +307,30 @@ var emptyIsNil = cmp.Transformer("emptyIsNil", func(s []string) string { return 
 func TestAnswersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newReviews(&accesstest.API{}, DefaultTTL, func(error) {})
-		v.most = 200
+		v.held.most = 200
 		ask := func(i int) {
 			if _, err := v.ask(t.Context(), jane, question{user: "jane", path: fmt.Sprint("/", i)}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for i := range v.most / 2 {
+		for i := range 100 {
 			ask(i)
 		}
 		time.Sleep(DefaultTTL)
-		for i := range v.most/2 + 1 {
-			ask(-1 - i)
+		ask(-1)
+		if len(v.held.byKey) != 1 || len(v.held.order) != 1 {
+			t.Errorf("holds %d, of which all but one are over", len(v.held.byKey))
 		}
-		if len(v.held) > v.most/2+2 {
-			t.Errorf("holds %d, of which half are over", len(v.held))
+		for i := range 1000 {
+			ask(i)
+		}
+		if n := len(v.held.byKey); n != 200 || v.held.weight != 200 {
+			t.Errorf("holds %d", n)
+		}
+		before := len(v.reviewer.(*accesstest.API).Asked())
+		ask(999)
+		if asked := len(v.reviewer.(*accesstest.API).Asked()); before == 0 || asked != 0 {
+			t.Error("the newest made room")
 		}
 	})
 }

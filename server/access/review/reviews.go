@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/informerd/informerd/server/access"
+	"github.com/informerd/informerd/server/fair"
 )
 
 const (
@@ -21,10 +22,14 @@ const (
 	// retryAfter is how long a failure to ask is the answer to the same question:
 	// whoever asks meanwhile would wait for the same failure.
 	retryAfter = time.Second
-	// maxReviews bounds the questions to one API server at once.
+	// maxReviews bounds the questions to one API server at once. One user has at most
+	// half of them.
 	maxReviews = 32
-	// maxHeld bounds the answers held of one cluster.
-	maxHeld = 1 << 17
+	// maxHeld bounds the answers held of one cluster: with their keys and reasons, some
+	// megabytes.
+	maxHeld = 1 << 15
+	// maxReason bounds the text that is held with an answer.
+	maxReason = 1 << 10
 )
 
 // Reviewer asks an API server whether somebody may do something, with informerd's own
@@ -39,11 +44,10 @@ type reviews struct {
 	reviewer Reviewer
 	ttl      time.Duration
 	told     func(error) // hears how each question went
-	places   chan struct{}
-	most     int // answers held
+	places   *fair.Places
 
 	mu   sync.Mutex // guards held
-	held map[question]*answer
+	held recent[*answer]
 }
 
 // question is all that an answer depends on.
@@ -51,6 +55,13 @@ type question struct {
 	user string // digest
 	access.Attributes
 	path string // of no resource, if not ""
+}
+
+// key is a digest, since clients choose how long the texts of a question are.
+func (q *question) key() access.Key {
+	a := &q.Attributes
+	return access.KeyOf(q.user, a.Cluster, a.Verb, a.Group, a.Version, a.Resource, a.Subresource, a.Namespace, a.Name,
+		a.LabelSelector, a.FieldSelector, q.path)
 }
 
 type answer struct {
@@ -69,12 +80,17 @@ func (a *answer) fresh(now time.Time) bool {
 	}
 }
 
+func (a *answer) weight() int { return 1 }
+
 func newReviews(r Reviewer, ttl time.Duration, told func(error)) *reviews {
-	return &reviews{reviewer: r, ttl: ttl, told: told, places: make(chan struct{}, maxReviews), most: maxHeld, held: map[question]*answer{}}
+	return &reviews{reviewer: r, ttl: ttl, told: told, places: fair.NewPlaces(maxReviews), held: newRecent[*answer](maxHeld)}
 }
 
-// ask answers a question about u, whose digest is in it.
+// ask answers a question about u, whose digest is in it. What cannot be is not asked.
 func (v *reviews) ask(ctx context.Context, u user.Info, q question) (access.Verdict, error) {
+	if reason := q.impossible(); reason != "" {
+		return access.Verdict{Reason: reason, Until: time.Now().Add(v.ttl)}, nil
+	}
 	a, mine := v.find(q, time.Now())
 	if mine {
 		v.resolve(ctx, a, u, q)
@@ -91,27 +107,13 @@ func (v *reviews) ask(ctx context.Context, u user.Info, q question) (access.Verd
 func (v *reviews) find(q question, now time.Time) (a *answer, mine bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if a = v.held[q]; a != nil && a.fresh(now) {
+	key := q.key()
+	if a, ok := v.held.get(key, now); ok {
 		return a, false
 	}
-	if len(v.held) >= v.most {
-		v.sweepLocked(now)
-	}
 	a = &answer{known: make(chan struct{})}
-	v.held[q] = a
+	v.held.put(key, a, now)
 	return a, true
-}
-
-// sweepLocked makes room: by what is over, else by all of it.
-func (v *reviews) sweepLocked(now time.Time) {
-	for q, a := range v.held {
-		if !a.fresh(now) {
-			delete(v.held, q)
-		}
-	}
-	if len(v.held) >= v.most {
-		clear(v.held)
-	}
 }
 
 // resolve asks the API server. Others wait for the answer too, so it does not end with
@@ -121,20 +123,19 @@ func (v *reviews) resolve(ctx context.Context, a *answer, u user.Info, q questio
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 	defer cancel()
 	start := time.Now()
-	if a.verdict, a.err = v.review(ctx, specOf(u, q)); a.err != nil {
+	if a.verdict, a.err = v.review(ctx, u.GetName(), specOf(u, q)); a.err != nil {
 		a.verdict = access.Verdict{Until: time.Now().Add(retryAfter)}
 		return
 	}
 	a.verdict.Until = start.Add(v.ttl)
 }
 
-func (v *reviews) review(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (access.Verdict, error) {
-	select {
-	case v.places <- struct{}{}:
-		defer func() { <-v.places }()
-	case <-ctx.Done():
-		return access.Verdict{}, fmt.Errorf("review access: too many questions wait: %w", ctx.Err())
+func (v *reviews) review(ctx context.Context, owner string, spec authorizationv1.SubjectAccessReviewSpec) (access.Verdict, error) {
+	release, err := v.places.Take(ctx, owner, 1, reviewTimeout)
+	if err != nil {
+		return access.Verdict{}, fmt.Errorf("review access: too many questions wait: %w", err)
 	}
+	defer release()
 	review, err := v.reviewer.ReviewAccess(ctx, &authorizationv1.SubjectAccessReview{Spec: spec})
 	if err != nil {
 		err = fmt.Errorf("review access: %w", err)
@@ -143,5 +144,5 @@ func (v *reviews) review(ctx context.Context, spec authorizationv1.SubjectAccess
 	}
 	v.told(nil)
 	s := review.Status
-	return access.Verdict{Allowed: s.Allowed && !s.Denied, Reason: s.Reason}, nil
+	return access.Verdict{Allowed: s.Allowed && !s.Denied, Reason: s.Reason[:min(len(s.Reason), maxReason)]}, nil
 }
