@@ -134,6 +134,10 @@ func (w *watcher) begin(ctx context.Context, r *http.Request) (beginning, error)
 	case err != nil:
 		return beginning{}, err
 	}
+	// A client that waited can still be told in plain HTTP that its rights are others.
+	if err := w.stillSeen(ctx); err != nil {
+		return beginning{}, err
+	}
 	w.sub, err = w.reader.Watch(w.query.version)
 	return beginning{}, err
 }
@@ -254,6 +258,11 @@ func (w *watcher) restart(ctx context.Context, resync bool) (beginning, error) {
 // connection must be cut: a client that cannot be written to, an object that
 // cannot be read.
 func (w *watcher) run(ctx context.Context, start beginning) error {
+	// It may have taken long to find where to begin: until the copy is where the
+	// client is. Nothing has been written yet that was seen by the rights before.
+	if err := w.stillSeen(ctx); err != nil {
+		return ended(ctx, w.out.voided(statusOf(errRights)))
+	}
 	if err := w.opening(ctx, start); err != nil {
 		return w.failed(ctx, err)
 	}
