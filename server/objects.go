@@ -42,7 +42,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query, find f
 	if err != nil {
 		return err
 	}
-	if err := checkNamespaces(w, res.view, q.Namespaces); err != nil {
+	if err := checkNamespaces(w, res, q.Namespaces); err != nil {
 		return err
 	}
 	if err := waitVersion(r.Context(), res.reader, q.version, q.wait); err != nil {

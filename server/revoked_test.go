@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -132,5 +133,49 @@ func TestRevokedWhileResuming(t *testing.T) {
 				t.Errorf("%s:\n%s", target, text)
 			}
 		})
+	}
+}
+
+// TestPartlySeenResource: who sees a part of a resource is not told how informerd fares
+// with the rest of it.
+func TestPartlySeenResource(t *testing.T) {
+	for name, scope := range map[string]cache.Scope{"part": inA, "nothing": {}} {
+		w := newGuarded(t, accesstest.NewUser("jane").Grant(podsResource, scope))
+		w.pods.spec.Namespaces = []string{"a", "hush", "hush-*"}
+		w.pods.set(cache.Stale, `User "informerd-hush" cannot ask https://10.9.8.7`)
+		for _, target := range []string{"/v1/resources", "/v1/resources/pods"} {
+			rec := w.get(t, target)
+			if text := fmt.Sprint(rec.Header(), rec.Body); rec.Code != http.StatusOK || strings.Contains(text, "hush") || strings.Contains(text, "10.9") {
+				t.Errorf("%s, %s: %d %s", name, target, rec.Code, text)
+			}
+		}
+		var item resourceItem
+		w.getJSON(t, "/v1/resources/pods", &item)
+		if item.Bytes != 0 || (item.RawBytes > 0) != (name == "part") || len(item.Namespaces) != map[string]int{"part": 1}[name] {
+			t.Errorf("%s: %+v", name, item)
+		}
+	}
+}
+
+// TestNamespaceNotWatched: that there are no objects of a namespace is not said where
+// nobody looks.
+func TestNamespaceNotWatched(t *testing.T) {
+	w := newWorld(t)
+	rule := w.pods.spec
+	rule.Namespaces = []string{"a"}
+	w.caches.resources[2] = newResource(t, rule, cache.Live)
+	w.caches.resources[2].replace(t, "100", pod("a", "one", "web", "n1", 10))
+	for _, target := range []string{podObjects + "?namespace=b", podObjects + "?namespace=b&watch=true"} {
+		s := wantStatus(t, w.get(t, target), http.StatusNotFound, "NotFound", "namespace b")
+		if s.Details == nil || len(s.Details.Causes) != 1 || s.Details.Causes[0].Type != "NotWatched" {
+			t.Errorf("%s: %+v", target, s.Details)
+		}
+	}
+	rec := w.get(t, podObjects+"?namespace=a&namespace=b")
+	if warning := rec.Header().Get("Warning"); rec.Code != http.StatusOK || !strings.Contains(warning, "b (not watched)") {
+		t.Errorf("of a and b: %d, warning %q", rec.Code, warning)
+	}
+	if rec := w.get(t, podObjects+"?namespace=b*"); rec.Code != http.StatusOK {
+		t.Errorf("of b*: %d", rec.Code)
 	}
 }

@@ -64,7 +64,7 @@ func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query, 
 	if err != nil {
 		return err
 	}
-	if err := checkNamespaces(w, res.view, q.Namespaces); err != nil {
+	if err := checkNamespaces(w, res, q.Namespaces); err != nil {
 		return err
 	}
 	release, err := s.takeStream(r.Context(), 1)
