@@ -8,7 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/reply"
 )
 
 // setFreshness says in headers what an answer is worth: the state of its
@@ -44,8 +47,20 @@ func setStaleWarning(h http.Header, text string) {
 
 // checkNamespaces refuses a question about namespaces only of which there is no
 // data, and warns of those that are missing from an answer.
-func checkNamespaces(w http.ResponseWriter, view *cache.View, namespaces []string) error {
+func checkNamespaces(w http.ResponseWriter, res *viewed, namespaces []string) error {
+	view := res.view
 	var missing []string
+	for _, ns := range namespaces {
+		if cache.IsGlob(ns) || !view.Spec.Namespaced || res.reader.Watches(ns) ||
+			slices.ContainsFunc(view.Missing, func(m cache.MissingNamespace) bool { return m.Namespace == ns }) {
+			continue
+		}
+		if len(namespaces) == 1 {
+			return statusError(withCause(reply.Failure(http.StatusNotFound, metav1.StatusReasonNotFound,
+				fmt.Sprintf("%s of namespace %s are not here and may exist: the copy does not hold that namespace", view.Spec.Name(), ns)), "NotWatched", ""))
+		}
+		missing = append(missing, ns+" (not watched)")
+	}
 	for _, m := range view.Missing {
 		if len(namespaces) == 1 && namespaces[0] == m.Namespace {
 			return namespaceMissing(w, view, m)

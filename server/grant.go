@@ -67,6 +67,23 @@ func attributes(spec cache.Spec, verb cache.Verb, key cache.Key) access.Attribut
 	}
 }
 
+// stillSeen refuses to go on, after a wait, with what may be seen by other rights now
+// than it was taken by: with 403 if nothing of it may, else as a stream ends whose rights
+// have changed.
+func (g *grant) stillSeen(ctx context.Context, spec cache.Spec) error {
+	now, err := granted(ctx, spec, g.verbs...)
+	if err != nil {
+		return err
+	}
+	if now.mark() == g.mark() {
+		return nil
+	}
+	if err := now.refusal(spec, nil); err != nil {
+		return err
+	}
+	return errRights
+}
+
 // mark tells what is seen from what others see, or the same reader at another time. It
 // is empty for all.
 func (g *grant) mark() string {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/server/access"
 )
@@ -132,6 +134,9 @@ func (k *kindsWatch) run(ctx context.Context, kinds []*viewed) error {
 	if err := k.join(ctx, kinds); err != nil {
 		return k.failed(err)
 	}
+	if err := k.rejoin(ctx); err != nil {
+		return k.failed(err)
+	}
 	k.bookmark(true)
 	if err := k.facets.tellDue(ctx, kinds, k.out); err != nil {
 		return k.failed(err)
@@ -226,6 +231,17 @@ func (k *kindsWatch) follow(ctx context.Context, name string, res *viewed) (bool
 	}
 	if err != nil {
 		return false, err
+	}
+	// It may have taken long to find where to begin, here or of the resources before.
+	// What may be seen now is followed when resources are looked at again.
+	if err := res.stillSeen(ctx); err != nil {
+		f.sub.Close()
+		if !errors.Is(err, errRights) && !apierrors.IsForbidden(err) {
+			return false, err
+		}
+		k.forget(name)
+		res.because(err)
+		return false, nil
 	}
 	if err := k.begin(ctx, f, start); err != nil {
 		f.sub.Close()
@@ -394,7 +410,7 @@ func (k *kindsWatch) refresh(ctx context.Context) error {
 	found, err := k.server.resourcesOf(k.params)
 	if err != nil { // the last of them is gone, or one named in full
 		k.leaveGone()
-		return nil
+		return k.regrant(ctx)
 	}
 	kinds, err := seeAll(ctx, found, k.query)
 	if err != nil {
@@ -407,6 +423,9 @@ func (k *kindsWatch) refresh(ctx context.Context) error {
 	}
 	k.dropMissing(kinds)
 	if err := k.join(ctx, kinds); err != nil {
+		return err
+	}
+	if err := k.rejoin(ctx); err != nil {
 		return err
 	}
 	return k.facets.tellDue(ctx, kinds, k.out)

@@ -54,6 +54,9 @@ func (v *viewed) because(err error) {
 	v.view = &told
 }
 
+// stillSeen is grant.stillSeen of the resource.
+func (v *viewed) stillSeen(ctx context.Context) error { return v.grant.stillSeen(ctx, v.view.Spec) }
+
 // refused is why nothing of what is asked for may be seen; nil if something may.
 func (v *viewed) refused(namespaces []string) error { return v.refusal(v.view.Spec, namespaces) }
 

@@ -3,6 +3,9 @@ package server
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -151,13 +154,32 @@ func (s *Server) nextKinds(w http.ResponseWriter, r *http.Request, q *query, kin
 
 // kindsQuestion is what continue tokens are of.
 func kindsQuestion(r *http.Request, q *query, kinds []*viewed) cache.Question {
-	rights := fnv.New64a()
+	who := access.From(r.Context())
+	return cache.Question{Query: kindsToken(r, q), Scope: scopeOf(who, kinds), Owner: who.Name()}
+}
+
+// scopeOf is the same for those who see the same of the same resources, and for nobody
+// else. One that is seen as a whole is written like the others: when it may not be seen
+// any more, it is not among kinds. Who sees everything for ever does so of resources that
+// come and go meanwhile, too.
+func scopeOf(who access.Asker, kinds []*viewed) string {
+	if access.Settled(who) {
+		return ""
+	}
+	h := sha256.New()
+	write := func(text string) {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(text)))
+		h.Write(n[:])
+		h.Write([]byte(text))
+	}
 	for _, k := range kinds {
-		if !k.scope.Whole() {
-			fmt.Fprintf(rights, "%s %s\n", k.view.Spec.Resource, k.mark())
+		spec := k.view.Spec.Resource
+		for _, text := range []string{spec.Cluster, spec.GVR.Group, spec.GVR.Version, spec.GVR.Resource, k.scope.Digest()} {
+			write(text)
 		}
 	}
-	return cache.Question{Query: kindsToken(r, q), Scope: fmt.Sprintf("%x", rights.Sum64()), Owner: access.From(r.Context()).Name()}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 func kindsToken(r *http.Request, q *query) string {

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net/http"
+	"path"
+	"slices"
 	"time"
 
 	"github.com/informerd/informerd/cache"
@@ -112,13 +115,39 @@ func seenStatus(s cache.Status, scope cache.Scope) cache.Status {
 		return s
 	}
 	seen := cache.Status{View: *s.View.SeenBy(scope), Indexes: s.Indexes}
+	// Of a rule's namespaces those are named that something is seen of, and a reason is
+	// the API server's answer to informerd: it may name its user, and where it asked.
+	seen.Spec.Namespaces = seenNamespaces(s.Spec.Namespaces, scope)
+	seen.Reason, seen.Missing = "", slices.Clone(seen.Missing)
+	for i := range seen.Missing {
+		seen.Missing[i].Reason = ""
+	}
 	if scope.Empty() {
+		seen.Spec.LabelSelector, seen.Spec.FieldSelector = "", ""
 		seen.Since, seen.Proof, seen.Missing = time.Time{}, time.Time{}, nil
 		return seen
 	}
 	seen.ResourceVersion = s.ResourceVersion
 	if reader := seen.Reader(scope); reader != nil {
-		seen.Objects, seen.Bytes, seen.RawBytes = reader.Size()
+		// How well objects are compressed tells what is in others: the dictionary is
+		// made of all.
+		seen.Objects, _, seen.RawBytes = reader.Size()
+	}
+	return seen
+}
+
+// seenNamespaces are those of globs that stand for a namespace which something may be
+// seen of.
+func seenNamespaces(globs []string, scope cache.Scope) []string {
+	known := slices.AppendSeq(scope.Namespaces(), maps.Keys(scope.Names()))
+	var seen []string
+	for _, glob := range globs {
+		if !cache.IsGlob(glob) && scope.Touches(glob) || slices.ContainsFunc(known, func(namespace string) bool {
+			ok, _ := path.Match(glob, namespace)
+			return ok && namespace != ""
+		}) {
+			seen = append(seen, glob)
+		}
 	}
 	return seen
 }

@@ -64,7 +64,7 @@ func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query, 
 	if err != nil {
 		return err
 	}
-	if err := checkNamespaces(w, res.view, q.Namespaces); err != nil {
+	if err := checkNamespaces(w, res, q.Namespaces); err != nil {
 		return err
 	}
 	release, err := s.takeStream(r.Context(), 1)
@@ -132,6 +132,10 @@ func (w *watcher) begin(ctx context.Context, r *http.Request) (beginning, error)
 	case back:
 		return beginning{}, cache.ErrExpired
 	case err != nil:
+		return beginning{}, err
+	}
+	// A client that waited can still be told in plain HTTP that its rights are others.
+	if err := w.stillSeen(ctx); err != nil {
 		return beginning{}, err
 	}
 	w.sub, err = w.reader.Watch(w.query.version)
@@ -254,6 +258,11 @@ func (w *watcher) restart(ctx context.Context, resync bool) (beginning, error) {
 // connection must be cut: a client that cannot be written to, an object that
 // cannot be read.
 func (w *watcher) run(ctx context.Context, start beginning) error {
+	// It may have taken long to find where to begin: until the copy is where the
+	// client is. Nothing has been written yet that was seen by the rights before.
+	if err := w.stillSeen(ctx); err != nil {
+		return ended(ctx, w.out.voided(statusOf(errRights)))
+	}
 	if err := w.opening(ctx, start); err != nil {
 		return w.failed(ctx, err)
 	}

@@ -1,0 +1,181 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/access/accesstest"
+)
+
+// TestRevokedWhileAResourceIsGone: a stream about several resources follows the rights
+// of its reader, too, after one that it names is gone.
+func TestRevokedWhileAResourceIsGone(t *testing.T) {
+	for name, change := range map[string]func(*accesstest.User){
+		"other":   func(u *accesstest.User) { u.Grant(podsResource, cache.NewScope([]string{"b"}, nil)) },
+		"none":    func(u *accesstest.User) { u.Grant(podsResource, cache.Scope{}) },
+		"unknown": func(u *accesstest.User) { u.Fail(errors.New("the token has expired")) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			user := jane().Grant(nodesResource, cache.WholeScope())
+			w := newGuarded(t, user)
+			written, ended := w.stream(t, "/v1/query?resources=pods,nodes&watch=true")
+			time.Sleep(3 * time.Second)
+			w.caches.resources = slices.DeleteFunc(w.caches.resources, func(r *fakeResource) bool { return r == w.nodes })
+			time.Sleep(3 * time.Second)
+			before := written()
+			change(user)
+			time.Sleep(1500 * time.Millisecond)
+			text := strings.TrimPrefix(written(), before)
+			if !strings.Contains(text, "event: RESYNC\n") || !strings.Contains(text, `"resource":"pods"`) {
+				t.Errorf("%s: what was told of pods is not void:\n%s", name, text)
+			}
+			if (name == "other") != strings.Contains(text, "uid-b-three") {
+				t.Errorf("%s: what may be seen now:\n%s", name, text)
+			}
+			if name != "unknown" {
+				w.pods.apply(t, cache.Modified, pod("a", "one", "late", "n1", 120))
+				time.Sleep(time.Second)
+				if text := written(); strings.Contains(text, `"late"`) {
+					t.Errorf("%s: goes on with what may not be seen:\n%s", name, text)
+				}
+				return
+			}
+			select {
+			case <-ended:
+			default:
+				t.Errorf("the stream of nobody goes on:\n%s", text)
+			}
+		})
+	}
+}
+
+// TestTokensOfRevokedResources: the further pages of an answer about many resources are
+// for who may see all that the first one was made of.
+func TestTokensOfRevokedResources(t *testing.T) {
+	for name, resource := range map[string]cache.Scope{"whole": cache.WholeScope(), "part": inA} {
+		user := jane().Grant(nodesResource, resource).Grant(podsResource, cache.WholeScope())
+		w := newGuarded(t, user)
+		const target = "/v1/query?resources=*&limit=1"
+		token := continued.FindStringSubmatch(w.get(t, target).Body.String())[1]
+		if rec := w.get(t, target+"&continue="+token); rec.Code != http.StatusOK {
+			t.Fatalf("%s: by the same rights: %d %s", name, rec.Code, rec.Body)
+		}
+		user.Grant(nodesResource, cache.Scope{})
+		if rec := w.get(t, target+"&continue="+token); rec.Code != http.StatusGone {
+			t.Errorf("%s: after nodes were revoked: %d %s", name, rec.Code, rec.Body)
+		}
+	}
+}
+
+// TestRevokedWhileWaiting: who waits for a version is answered by the rights that they
+// have when it comes.
+func TestRevokedWhileWaiting(t *testing.T) {
+	for target, codes := range map[string][2]int{
+		"/v1/resources/pods/objects?resourceVersion=105&timeout=20s":            {http.StatusGone, http.StatusForbidden},
+		"/v1/resources/pods/objects/a/one?resourceVersion=105&timeout=20s":      {http.StatusForbidden, http.StatusForbidden},
+		"/v1/resources/pods/objects?resourceVersion=105&timeout=20s&watch=true": {http.StatusGone, http.StatusForbidden},
+	} {
+		for n, scope := range []cache.Scope{cache.NewScope([]string{"b"}, nil), {}} {
+			synctest.Test(t, func(t *testing.T) {
+				user := jane()
+				w := newGuarded(t, user)
+				w.Options.RequestTimeout = time.Minute
+				rec, done := httptest.NewRecorder(), make(chan struct{})
+				go func() {
+					defer close(done)
+					r := httptest.NewRequest(http.MethodGet, target, nil)
+					r.Host = "localhost:8080"
+					w.Handler().ServeHTTP(rec, r)
+				}()
+				time.Sleep(5 * time.Second)
+				user.Grant(podsResource, scope)
+				w.pods.apply(t, cache.Modified, pod("a", "one", "late", "n1", 105))
+				<-done
+				if rec.Code != codes[n] || strings.Contains(rec.Body.String(), "late") {
+					t.Errorf("%s by rights %d: %d %s", target, n, rec.Code, rec.Body)
+				}
+			})
+		}
+	}
+}
+
+// TestRevokedWhileResuming: a stream that waits for where its client is begins with what
+// may be seen after that.
+func TestRevokedWhileResuming(t *testing.T) {
+	for target, ids := range map[string][2]string{
+		"/v1/resources/pods/objects?watch=true":     {"105", "\nid: 0\n"},
+		"/v1/query?resources=nodes,pods&watch=true": {"nodes=105,pods=100", "event: RESYNC\n"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			user := jane().Grant(nodesResource, cache.WholeScope())
+			w := newGuarded(t, user)
+			scope := inA
+			last := ids[0] + markSeparator + scope.Digest()
+			written, _ := w.stream(t, target, "Last-Event-ID", last)
+			time.Sleep(time.Second)
+			if text := written(); strings.Contains(text, "RESYNC") || strings.Contains(text, "id: ") {
+				t.Fatalf("%s does not wait:\n%s", target, text)
+			}
+			user.Grant(podsResource, cache.NewScope([]string{"b"}, nil))
+			w.pods.apply(t, cache.Modified, pod("a", "one", "late", "n1", 105))
+			w.nodes.apply(t, cache.Modified, node("n1", 105))
+			w.pods.apply(t, cache.Modified, pod("a", "two", "late", "n1", 106))
+			time.Sleep(2 * time.Second)
+			if text := written(); strings.Contains(text, `"late"`) || !strings.Contains(text, ids[1]) {
+				t.Errorf("%s:\n%s", target, text)
+			}
+		})
+	}
+}
+
+// TestPartlySeenResource: who sees a part of a resource is not told how informerd fares
+// with the rest of it.
+func TestPartlySeenResource(t *testing.T) {
+	for name, scope := range map[string]cache.Scope{"part": inA, "nothing": {}} {
+		w := newGuarded(t, accesstest.NewUser("jane").Grant(podsResource, scope))
+		w.pods.spec.Namespaces = []string{"a", "hush", "hush-*"}
+		w.pods.set(cache.Stale, `User "informerd-hush" cannot ask https://10.9.8.7`)
+		for _, target := range []string{"/v1/resources", "/v1/resources/pods"} {
+			rec := w.get(t, target)
+			if text := fmt.Sprint(rec.Header(), rec.Body); rec.Code != http.StatusOK || strings.Contains(text, "hush") || strings.Contains(text, "10.9") {
+				t.Errorf("%s, %s: %d %s", name, target, rec.Code, text)
+			}
+		}
+		var item resourceItem
+		w.getJSON(t, "/v1/resources/pods", &item)
+		if item.Bytes != 0 || (item.RawBytes > 0) != (name == "part") || len(item.Namespaces) != map[string]int{"part": 1}[name] {
+			t.Errorf("%s: %+v", name, item)
+		}
+	}
+}
+
+// TestNamespaceNotWatched: that there are no objects of a namespace is not said where
+// nobody looks.
+func TestNamespaceNotWatched(t *testing.T) {
+	w := newWorld(t)
+	rule := w.pods.spec
+	rule.Namespaces = []string{"a"}
+	w.caches.resources[2] = newResource(t, rule, cache.Live)
+	w.caches.resources[2].replace(t, "100", pod("a", "one", "web", "n1", 10))
+	for _, target := range []string{podObjects + "?namespace=b", podObjects + "?namespace=b&watch=true"} {
+		s := wantStatus(t, w.get(t, target), http.StatusNotFound, "NotFound", "namespace b")
+		if s.Details == nil || len(s.Details.Causes) != 1 || s.Details.Causes[0].Type != "NotWatched" {
+			t.Errorf("%s: %+v", target, s.Details)
+		}
+	}
+	rec := w.get(t, podObjects+"?namespace=a&namespace=b")
+	if warning := rec.Header().Get("Warning"); rec.Code != http.StatusOK || !strings.Contains(warning, "b (not watched)") {
+		t.Errorf("of a and b: %d, warning %q", rec.Code, warning)
+	}
+	if rec := w.get(t, podObjects+"?namespace=b*"); rec.Code != http.StatusOK {
+		t.Errorf("of b*: %d", rec.Code)
+	}
+}
