@@ -83,7 +83,7 @@ func checkCompletion(p params, what string) error {
 }
 
 func (s *Server) completeResources(ctx context.Context, p params, q complete.Query) (*complete.Answer, error) {
-	cluster, err := s.clusterOf(p)
+	cluster, err := s.clusterOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,11 @@ func (s *Server) completeResources(ctx context.Context, p params, q complete.Que
 // completeObjects completes from the objects of a resource.
 func (s *Server) completeObjects(w http.ResponseWriter, r *http.Request, q complete.Query) (*complete.Answer, error) {
 	p := paramsOf(r)
-	res, err := s.Caches.Lookup(p.Get("cluster"), p.Get("resource"))
+	cluster, err := s.clusterOf(r.Context(), p)
+	if err != nil {
+		return nil, err
+	}
+	res, err := s.Caches.Lookup(cluster, p.Get("resource"))
 	if errors.Is(err, cache.ErrUnknownResource) {
 		return nil, invalid("resource", "%v", err)
 	}

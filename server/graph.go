@@ -197,7 +197,7 @@ func (s *Server) listDangling(w http.ResponseWriter, r *http.Request) error {
 	if err := negotiate(w, r, typeJSON); err != nil {
 		return err
 	}
-	cluster, err := s.clusterOf(p)
+	cluster, err := s.clusterOf(r.Context(), p)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ func (k *kindsWatch) moved(ctx context.Context) bool {
 		return false
 	}
 	changed := false
-	for _, cluster := range k.server.clustersOf(k.params) {
+	for _, cluster := range k.clusters {
 		moved, err := k.rights.moved(ctx, cluster)
 		changed = changed || moved || err != nil
 	}
@@ -33,7 +33,7 @@ func (k *kindsWatch) rejoin(ctx context.Context) error {
 // cannot be told: one that it names is gone, and may stay so. Others are followed on, by
 // the rights of now.
 func (k *kindsWatch) regrant(ctx context.Context) error {
-	for _, cluster := range k.server.clustersOf(k.params) {
+	for _, cluster := range k.clusters {
 		if _, err := k.rights.moved(ctx, cluster); err != nil {
 			return k.refuse(err)
 		}

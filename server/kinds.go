@@ -18,7 +18,7 @@ import (
 // them. One of which nothing may be seen is left out where a glob names it, and stays
 // to be refused where it is named itself. If nothing is left, that is the error.
 func (s *Server) see(ctx context.Context, p params, q *query) ([]*viewed, error) {
-	found, err := s.resourcesOf(p)
+	found, err := s.resourcesOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +53,10 @@ type namedResource struct {
 
 // resourcesOf finds the resources that the parameters name, each once, in the
 // order of cache.Resource.Compare.
-func (s *Server) resourcesOf(p params) ([]namedResource, error) {
-	clusters := s.clustersOf(p)
+func (s *Server) resourcesOf(ctx context.Context, p params) ([]namedResource, error) {
+	clusters := s.clustersOf(ctx, p)
 	for _, name := range clusters {
-		if err := s.checkCluster(name); err != nil {
+		if err := s.checkCluster(ctx, name); err != nil {
 			return nil, err
 		}
 	}
@@ -79,16 +79,12 @@ func (s *Server) resourcesOf(p params) ([]namedResource, error) {
 	return all, nil
 }
 
-// clustersOf are those that the parameters name, or all.
-func (s *Server) clustersOf(p params) []string {
+// clustersOf are those that the parameters name, or all that who asks is known in.
+func (s *Server) clustersOf(ctx context.Context, p params) []string {
 	if named := p.Values["cluster"]; len(named) > 0 {
 		return named
 	}
-	var all []string
-	for _, c := range s.Caches.Clusters() {
-		all = append(all, c.Name)
-	}
-	return all
+	return s.clusterNames(ctx)
 }
 
 func patternsOf(p params) string {

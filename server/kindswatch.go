@@ -22,6 +22,7 @@ type kindsWatch struct {
 	server    *Server
 	rights    *rights
 	params    params
+	clusters  []string // asked about at the beginning: one where its reader is nobody any more ends the stream
 	query     *query
 	out       *eventWriter
 	batches   chan batch
@@ -91,7 +92,7 @@ func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request, q *query) er
 		return nil
 	}
 	k := &kindsWatch{
-		server: s, rights: newRights(access.From(r.Context())), params: paramsOf(r), query: q, out: newEventWriter(w, q.view), batches: make(chan batch),
+		server: s, rights: newRights(access.From(r.Context())), params: paramsOf(r), clusters: s.clustersOf(r.Context(), paramsOf(r)), query: q, out: newEventWriter(w, q.view), batches: make(chan batch),
 		followers: map[string]*follower{}, told: map[string]kindState{},
 		versions: since, marks: marks, resumed: len(since) > 0, waiting: time.Now().Add(q.wait),
 		facets: s.watchedFacets(q),
@@ -407,7 +408,7 @@ func (k *kindsWatch) leave(f *follower) {
 // those of which something else may be seen than before.
 func (k *kindsWatch) refresh(ctx context.Context) error {
 	k.refreshed = time.Now()
-	found, err := k.server.resourcesOf(k.params)
+	found, err := k.server.resourcesOf(ctx, k.params)
 	if err != nil { // the last of them is gone, or one named in full
 		k.leaveGone()
 		return k.regrant(ctx)

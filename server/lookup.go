@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/reply"
 )
 
@@ -67,7 +68,11 @@ func (s *Server) lookup(r *http.Request) (Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Caches.Lookup(paramsOf(r).Get("cluster"), name)
+	cluster, err := s.clusterOf(r.Context(), paramsOf(r))
+	if err != nil {
+		return nil, err
+	}
+	return s.Caches.Lookup(cluster, name)
 }
 
 // lookupReadable finds the resource the path names and refuses one of which nothing
@@ -93,14 +98,23 @@ func readableOf(w http.ResponseWriter, r *http.Request, res Resource, verbs ...c
 	}
 	return v, nil
 }
-func (s *Server) checkCluster(name string) error {
+
+// clusterNames are the clusters that who asks is somebody in. There are no others to them.
+func (s *Server) clusterNames(ctx context.Context) (names []string) {
+	who := access.From(ctx)
+	for _, c := range s.Caches.Clusters() {
+		if !access.Stranger(ctx, who, c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+func (s *Server) checkCluster(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
 	}
-	var names []string
-	for _, c := range s.Caches.Clusters() {
-		names = append(names, c.Name)
-	}
+	names := s.clusterNames(ctx)
 	if slices.Contains(names, name) {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -169,15 +170,12 @@ func (r *relations) Collect(ch chan<- prometheus.Metric) {
 }
 
 // clusterOf is the cluster a request asks about where no resource says so.
-func (s *Server) clusterOf(p params) (string, error) {
+func (s *Server) clusterOf(ctx context.Context, p params) (string, error) {
 	name := p.Get("cluster")
-	if err := s.checkCluster(name); err != nil || name != "" {
+	if err := s.checkCluster(ctx, name); err != nil || name != "" {
 		return name, err
 	}
-	var names []string
-	for _, c := range s.Caches.Clusters() {
-		names = append(names, c.Name)
-	}
+	names := s.clusterNames(ctx)
 	if len(names) > 1 {
 		return "", invalid("cluster", "there are several, name one of: %s", strings.Join(names, ", "))
 	}

@@ -161,12 +161,13 @@ func (s *Server) listResources(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	cluster := paramsOf(r).Get("cluster")
-	if err := s.checkCluster(cluster); err != nil {
+	if err := s.checkCluster(r.Context(), cluster); err != nil {
 		return err
 	}
 	answer := list[resourceItem]{Kind: "ResourceList", APIVersion: apiVersion, Items: []resourceItem{}}
+	known := s.clusterNames(r.Context())
 	for _, res := range s.Caches.Resources() {
-		if spec := res.Spec(); cluster != "" && cluster != spec.Cluster {
+		if spec := res.Spec(); cluster != "" && cluster != spec.Cluster || !slices.Contains(known, spec.Cluster) {
 			continue
 		}
 		g, err := granted(r.Context(), res.Spec(), cache.List)

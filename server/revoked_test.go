@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -177,5 +178,30 @@ func TestNamespaceNotWatched(t *testing.T) {
 	}
 	if rec := w.get(t, podObjects+"?namespace=b*"); rec.Code != http.StatusOK {
 		t.Errorf("of b*: %d", rec.Code)
+	}
+}
+
+// stranger is somebody in all clusters but one.
+type stranger struct {
+	*accesstest.User
+	in string
+}
+
+func (s *stranger) Stranger(_ context.Context, cluster string) bool { return cluster == s.in }
+
+// TestStrangerIsToldOfNoCluster: who is nobody in a cluster is not told that there is one.
+func TestStrangerIsToldOfNoCluster(t *testing.T) {
+	w := newGuarded(t, &stranger{jane(), "hush"})
+	w.caches.clusters = []cache.ClusterStatus{{Name: "east", Discovered: true, Reachable: true}, {Name: "hush", Discovered: true, Reachable: true}}
+	w.pods.spec.Cluster, w.nodes.spec.Cluster, w.secrets.spec.Cluster, w.events.spec.Cluster = "east", "hush", "hush", "hush"
+	for target, code := range map[string]int{
+		"/v1/resources": 200, "/v1/resources?cluster=north": 400, "/v1/resources/pods": 200, "/v1/resources/pods/objects": 200,
+		"/v1/query": 200, "/v1/query?resources=pods": 200, "/v1/query?resources=nodes": 404, "/v1/query?cluster=north": 400,
+		"/v1/complete?for=paths&resource=pods": 200, "/api/v1/pods": 404,
+	} {
+		rec := w.get(t, target)
+		if text := rec.Body.String(); rec.Code != code || strings.Contains(text, "hush") || strings.Contains(text, `"nodes"`) && code == 200 {
+			t.Errorf("%s: %d %s", target, rec.Code, text)
+		}
 	}
 }

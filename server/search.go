@@ -55,7 +55,7 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 	if err := negotiate(w, r, typeJSON); err != nil {
 		return err
 	}
-	cluster, err := s.clusterOf(p)
+	cluster, err := s.clusterOf(r.Context(), p)
 	if err != nil {
 		return err
 	}

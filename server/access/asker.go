@@ -118,3 +118,12 @@ func Settled(a Asker) bool {
 	}
 	return false
 }
+
+// Stranger reports whether a is known to be nobody in a cluster, and is not to be told
+// that there is one. Everyone is somebody everywhere, as is an Asker that does not tell.
+func Stranger(ctx context.Context, a Asker, cluster string) bool {
+	s, ok := a.(interface {
+		Stranger(ctx context.Context, cluster string) bool
+	})
+	return ok && s.Stranger(ctx, cluster)
+}

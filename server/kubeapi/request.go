@@ -1,6 +1,7 @@
 package kubeapi
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/access"
 )
 
 // request is what a path asks for, in the terms of the API server.
@@ -43,7 +45,7 @@ func (a *API) parse(r *http.Request) (*request, error) {
 		q.cluster, parts = parts[1], parts[2:]
 	}
 	q.parts = parts
-	if err := a.locate(q); err != nil {
+	if err := a.locate(r.Context(), q); err != nil {
 		return nil, err
 	}
 	// Nothing is served at them, and whoever resolves them on the way to the API
@@ -60,7 +62,7 @@ func (a *API) parse(r *http.Request) (*request, error) {
 }
 
 // locate checks the cluster that was named, or takes the only one there is.
-func (a *API) locate(q *request) error {
+func (a *API) locate(ctx context.Context, q *request) error {
 	clusters := a.Caches.Clusters()
 	var names []string
 	for _, c := range clusters {
@@ -76,6 +78,8 @@ func (a *API) locate(q *request) error {
 	if len(names) == 0 {
 		return fmt.Errorf("%w: no cluster is known yet", cache.ErrNotSynced)
 	}
+	// Whoever is nobody in a cluster is not told that there is one.
+	names = slices.DeleteFunc(names, func(name string) bool { return access.Stranger(ctx, access.From(ctx), name) })
 	return errNoCluster(q.cluster, names)
 }
 

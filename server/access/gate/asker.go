@@ -162,6 +162,13 @@ func (a *asker) PathIn(ctx context.Context, cluster, verb, path string) (bool, s
 	return verdict.Allowed, verdict.Reason, err
 }
 
+// Stranger reports whether a cluster says that who asks is nobody. That it cannot be
+// told now is not that: questions about the cluster fail with it.
+func (a *asker) Stranger(ctx context.Context, cluster string) bool {
+	_, err := a.user(ctx, cluster)
+	return isNobody(err)
+}
+
 // Generation is another number when an answer of above may be another.
 func (a *asker) Generation(ctx context.Context, cluster string) (uint64, error) {
 	return a.in(cluster).generation(ctx)
