@@ -198,7 +198,7 @@ func TestKubectl(t *testing.T) {
 			if out := k.run(false, "delete", "pod", "redis-0", "-n", "shop", "--wait=false"); !strings.Contains(out, "read replica") {
 				t.Errorf("delete was not refused: %s", out)
 			}
-			if out := k.run(false, "api-resources", "--no-headers"); strings.Count(out, "\n") != len(all) {
+			if out := k.run(false, "api-resources", "--verbs", "list", "--no-headers"); strings.Count(out, "\n") != len(all) {
 				t.Errorf("api-resources has not %d lines:\n%s", len(all), out)
 			}
 			checkWatch(t, c, k)
