@@ -198,6 +198,10 @@ func TestKubectl(t *testing.T) {
 			if out := k.run(false, "delete", "pod", "redis-0", "-n", "shop", "--wait=false"); !strings.Contains(out, "read replica") {
 				t.Errorf("delete was not refused: %s", out)
 			}
+			// Beside what is held there are the five access reviews, which are created.
+			if out := k.run(false, "api-resources", "--no-headers"); strings.Count(out, "\n") != len(all)+5 {
+				t.Errorf("api-resources has not %d lines:\n%s", len(all)+5, out)
+			}
 			if out := k.run(false, "api-resources", "--verbs", "list", "--no-headers"); strings.Count(out, "\n") != len(all) {
 				t.Errorf("api-resources has not %d lines:\n%s", len(all), out)
 			}
