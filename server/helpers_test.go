@@ -109,17 +109,31 @@ func (f *fakeResource) replace(t testing.TB, version string, objects ...string) 
 }
 
 type fakeCaches struct {
+	mu        sync.Mutex // guards resources where a test changes them while streams go on
 	resources []*fakeResource
 	clusters  []cache.ClusterStatus
 	away      atomic.Bool // no API server answers
 	snapshot  cache.SnapshotStatus
 }
 
+func (f *fakeCaches) known() []*fakeResource {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.resources
+}
+
+// remove takes a resource out, as when its definition is deleted.
+func (f *fakeCaches) remove(gone *fakeResource) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.resources = slices.DeleteFunc(slices.Clone(f.resources), func(r *fakeResource) bool { return r == gone })
+}
+
 func (f *fakeCaches) Lookup(cluster, name string) (Resource, error) {
 	if cluster != "" && !slices.ContainsFunc(f.clusters, func(c cache.ClusterStatus) bool { return c.Name == cluster }) {
 		return nil, &cache.InvalidError{Parameter: "cluster", Message: "there is no cluster " + cluster}
 	}
-	for _, r := range f.resources {
+	for _, r := range f.known() {
 		if name != r.spec.Name() || len(f.clusters) > 1 && r.spec.Cluster != cluster {
 			continue
 		}
@@ -137,7 +151,7 @@ func (f *fakeCaches) Lookup(cluster, name string) (Resource, error) {
 }
 
 func (f *fakeCaches) Resource(name cache.Resource) (Resource, bool) {
-	for _, r := range f.resources {
+	for _, r := range f.known() {
 		if r.spec.Resource == name {
 			return r, true
 		}
@@ -147,7 +161,7 @@ func (f *fakeCaches) Resource(name cache.Resource) (Resource, bool) {
 
 func (f *fakeCaches) Resources() []Resource {
 	var all []Resource
-	for _, r := range f.resources {
+	for _, r := range f.known() {
 		all = append(all, r)
 	}
 	return all

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -29,7 +28,7 @@ func TestRevokedWhileAResourceIsGone(t *testing.T) {
 			w := newGuarded(t, user)
 			written, ended := w.stream(t, "/v1/query?resources=pods,nodes&watch=true")
 			time.Sleep(3 * time.Second)
-			w.caches.resources = slices.DeleteFunc(w.caches.resources, func(r *fakeResource) bool { return r == w.nodes })
+			w.caches.remove(w.nodes)
 			time.Sleep(3 * time.Second)
 			before := written()
 			change(user)

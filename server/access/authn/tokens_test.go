@@ -46,6 +46,7 @@ func TestGarbageStarvesNobody(t *testing.T) {
 					t.Errorf("a new token after %v: %v", time.Since(began), err)
 				}
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				if n := len(a.tokens.senders); n != 0 {
 					t.Errorf("%d senders are left", n)
 				}
