@@ -12,10 +12,11 @@ import (
 // it reads, which are used again for the next object. Nothing of it may outlive
 // the evaluation.
 type evaluation struct {
-	now  types.Timestamp
-	root ref.Val
-	maps slab[jsonMap]
-	list slab[jsonList]
+	now      types.Timestamp
+	root     ref.Val
+	maps     slab[jsonMap]
+	list     slab[jsonList]
+	patience patience
 }
 
 func (e *evaluation) start(json []byte) { e.root = e.value(rawjson.NewLazy(json)) }

@@ -154,15 +154,11 @@ func (f *Filter) Match(ctx context.Context, json []byte) (ok bool, cost uint64, 
 
 func (f *Filter) eval(ctx context.Context, e *evaluation) (ref.Val, *cel.EvalDetails, error) {
 	if f.loops {
-		ctx, cancel := context.WithTimeoutCause(ctx, MaxTime, errTooLong)
-		defer cancel()
-		return f.program.ContextEval(ctx, e)
+		defer e.patience.end()
+		return f.program.ContextEval(e.patience.begin(ctx), e)
 	}
 	return f.program.Eval(e)
 }
-
-// errTooLong ends an evaluation after MaxTime.
-var errTooLong = errors.New("takes too long")
 
 func evalError(ctx context.Context, err error) error {
 	switch {
