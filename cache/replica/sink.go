@@ -115,7 +115,8 @@ func (s *source) goesBack(objs []*cache.Object, version string) error {
 	if s.copied && s.begins() && !s.consistent && !s.asked.After(s.after) {
 		return fmt.Errorf("%w: it was not proven current since", errBehind)
 	}
-	if s.asked.IsZero() || s.spec.Aggregated {
+	// A copy that does not know its age proves nothing, but it may be behind all the same.
+	if s.asked.IsZero() && !s.copied || s.spec.Aggregated {
 		return nil
 	}
 	if err := s.store.MayFollow(s.namespace, objs, version); err != nil {
