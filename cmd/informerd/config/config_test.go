@@ -179,7 +179,7 @@ func TestMistakes(t *testing.T) {
 			`f:2:15: snapshot.encryption: needs keyFile; leave encryption out for a snapshot that is not encrypted`,
 		}},
 		{"encryption with a key in its place", "snapshot:\n  encryption: {key: x}", []string{
-			`f:2:16: snapshot.encryption.key: unknown key, did you mean "keyFile"?`,
+			`f:2:16: snapshot.encryption.key: unknown key, known are keyFile`,
 		}},
 		{"duration", "snapshot:\n  interval: 1x", []string{`f:2:13: snapshot.interval: bad duration "1x": write one such as 500ms, 1s, 5m or 1h`}},
 		{"duration without unit", "snapshot: {interval: 30}", []string{`f:1:22: snapshot.interval: bad duration "30": write one such as 500ms, 1s, 5m or 1h`}},
