@@ -11,10 +11,16 @@ import (
 
 const benchObjects = 20_000
 
+// benchBoth runs a benchmark of a file that is not encrypted, and of one that is.
+func benchBoth(b *testing.B, bench func(*testing.B, *Keyring)) {
+	b.Run("plain", func(b *testing.B) { bench(b, nil) })
+	b.Run("encrypted", func(b *testing.B) { bench(b, keyring("a")) })
+}
+
 // benchDB is a file of 20,000 records.
-func benchDB(b *testing.B, sync bool) *DB {
+func benchDB(b *testing.B, sync bool, keys *Keyring) *DB {
 	b.Helper()
-	db, err := Open(Options{Path: newPath(b), NoSync: !sync})
+	db, err := Open(Options{Path: newPath(b), NoSync: !sync, Keys: keys})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -31,8 +37,10 @@ func fileBytes(b *testing.B, db *DB) int64 {
 	return info.Size()
 }
 
-func BenchmarkLoad(b *testing.B) {
-	db := benchDB(b, false)
+func BenchmarkLoad(b *testing.B) { benchBoth(b, benchLoad) }
+
+func benchLoad(b *testing.B, keys *Keyring) {
+	db := benchDB(b, false, keys)
 	b.ReportAllocs()
 	for b.Loop() {
 		n := 0
@@ -45,7 +53,7 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 func BenchmarkOpen(b *testing.B) {
-	db := benchDB(b, false)
+	db := benchDB(b, false, nil)
 	db.Close()
 	for b.Loop() {
 		db, err := Open(db.options)
@@ -57,10 +65,12 @@ func BenchmarkOpen(b *testing.B) {
 }
 
 // BenchmarkCommit is what a busy second costs: 500 of 20,000 rows changed.
-func BenchmarkCommit(b *testing.B) {
+func BenchmarkCommit(b *testing.B) { benchBoth(b, benchCommit) }
+
+func benchCommit(b *testing.B, keys *Keyring) {
 	for _, sync := range []bool{false, true} {
 		b.Run(fmt.Sprintf("fsync=%t", sync), func(b *testing.B) {
-			db := benchDB(b, sync)
+			db := benchDB(b, sync, keys)
 			rng := rand.New(rand.NewPCG(3, 4))
 			before := db.Stats()
 			for b.Loop() {
@@ -79,7 +89,7 @@ func BenchmarkCommit(b *testing.B) {
 
 // BenchmarkBookmark moves nothing but the resourceVersions of 50 resources.
 func BenchmarkBookmark(b *testing.B) {
-	db := benchDB(b, true)
+	db := benchDB(b, true, nil)
 	batches := make([]cache.Batch, 50)
 	for i := range batches {
 		r := pods
@@ -98,11 +108,13 @@ func BenchmarkBookmark(b *testing.B) {
 }
 
 // BenchmarkReset is the first sync of 20,000 objects.
-func BenchmarkReset(b *testing.B) {
+func BenchmarkReset(b *testing.B) { benchBoth(b, benchReset) }
+
+func benchReset(b *testing.B, keys *Keyring) {
 	batch := bulkBatch(pods, benchObjects)
 	b.ReportAllocs()
 	for b.Loop() {
-		db, err := Open(Options{Path: newPath(b)})
+		db, err := Open(Options{Path: newPath(b), Keys: keys})
 		if err != nil {
 			b.Fatal(err)
 		}

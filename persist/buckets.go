@@ -11,6 +11,7 @@ import (
 var (
 	rootBucket         = []byte("informerd")
 	formatKey          = []byte("format")
+	encryptionKey      = []byte("encryption")
 	resourcesBucket    = []byte("resources")
 	stagingBucket      = []byte("staging")
 	metaKey            = []byte("meta")
@@ -51,8 +52,8 @@ func deleteBucket(parent *bbolt.Bucket, name []byte) error {
 	return parent.DeleteBucket(name)
 }
 
-// layOut writes the buckets of an empty file.
-func layOut(tx *bbolt.Tx) error {
+// layOut writes the buckets of an empty file, and its lock if it is to be encrypted.
+func layOut(tx *bbolt.Tx, l *lock) error {
 	b, err := ensureBucket(tx, rootBucket)
 	if err != nil {
 		return err
@@ -62,30 +63,43 @@ func layOut(tx *bbolt.Tx) error {
 			return err
 		}
 	}
-	return b.Put(formatKey, encodeFormat(formatVersion))
+	if l == nil {
+		return b.Put(formatKey, encodeFormat(plainFormat))
+	}
+	if err := b.Put(encryptionKey, encodeLock(*l)); err != nil {
+		return err
+	}
+	return b.Put(formatKey, encodeFormat(encryptedFormat))
 }
 
 // checkLayout says whose file this is: nil for one that can be used, ErrForeign,
-// ErrNewerFormat, or errDamaged.
-func checkLayout(tx *bbolt.Tx) error {
+// ErrNewerFormat, or errDamaged. The lock is nil if the file is not encrypted.
+func checkLayout(tx *bbolt.Tx) (*lock, error) {
 	if tx.Bucket(rootBucket) == nil && !anyFormat(tx) {
-		return ErrForeign
+		return nil, ErrForeign
 	}
 	b := tx.Bucket(rootBucket)
 	if b == nil {
-		return fmt.Errorf("%w: bucket %s is missing", errDamaged, rootBucket)
+		return nil, fmt.Errorf("%w: bucket %s is missing", errDamaged, rootBucket)
 	}
 	version, err := decodeFormat(b.Get(formatKey))
 	if err != nil {
-		return fmt.Errorf("%w: format version: %w", errDamaged, err)
+		return nil, fmt.Errorf("%w: format version: %w", errDamaged, err)
 	}
 	if version > formatVersion {
-		return fmt.Errorf("%w: format version %d, this one knows %d", ErrNewerFormat, version, formatVersion)
+		return nil, fmt.Errorf("%w: format version %d, this one knows %d", ErrNewerFormat, version, formatVersion)
 	}
 	if b.Bucket(resourcesBucket) == nil || b.Bucket(stagingBucket) == nil {
-		return fmt.Errorf("%w: a bucket is missing", errDamaged)
+		return nil, fmt.Errorf("%w: a bucket is missing", errDamaged)
 	}
-	return nil
+	if version == plainFormat {
+		return nil, nil
+	}
+	l, err := decodeLock(b.Get(encryptionKey))
+	if err != nil {
+		return nil, fmt.Errorf("%w: lock of the data key: %w", errDamaged, err)
+	}
+	return &l, nil
 }
 
 var errFound = errors.New("found")

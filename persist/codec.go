@@ -19,9 +19,13 @@ import (
 
 // This file alone knows the bytes of keys and values; docs/FORMAT.md draws them.
 
-// formatVersion is the version of the whole file. It changes when an older
-// informerd would misread what a newer one writes.
-const formatVersion = 1
+// Versions of the whole file. They change when an older informerd would misread what
+// a newer one writes: one that knows nothing of encryption leaves an encrypted file be.
+const (
+	plainFormat     = 1
+	encryptedFormat = 2
+	formatVersion   = encryptedFormat // the newest that is known
+)
 
 // formatMagic opens the format value. The layout of that one value never
 // changes, so that every informerd can tell the version of any file.
@@ -377,7 +381,8 @@ func (r *reader) bytes() []byte {
 
 // meta is what a resource's meta key holds, as JSON between seals. Objects and
 // Sum are those of the records committed with it: Sum is the exclusive or of
-// their checksums, so that a record lost, added or left behind is noticed.
+// their checksums (see shelf.sum), so that a record lost, added or left behind is
+// noticed. DictionarySum is that of the dictionaries of an encrypted file.
 type meta struct {
 	Spec             cache.Spec        `json:"spec"`
 	ResourceVersions map[string]string `json:"resourceVersions,omitempty"`
@@ -387,7 +392,8 @@ type meta struct {
 	Terms            int               `json:"terms,omitempty"`
 	Dictionaries     int               `json:"dictionaries,omitempty"`
 	Objects          int               `json:"objects"`
-	Sum              uint32            `json:"sum"`
+	Sum              uint64            `json:"sum"`
+	DictionarySum    uint64            `json:"dictionarySum,omitempty"`
 	SavedAt          time.Time         `json:"savedAt"`
 	ProvenAt         time.Time         `json:"provenAt,omitzero"`
 }

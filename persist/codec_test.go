@@ -67,7 +67,7 @@ func TestGolden(t *testing.T) {
 	}
 	for file, got := range map[string][]byte{
 		"document":   document,
-		"format":     encodeFormat(formatVersion),
+		"format":     encodeFormat(plainFormat),
 		"name":       name,
 		"record":     encodeRecord(key, &rec, newIndexTable(nil)),
 		"meta":       value,

@@ -42,9 +42,9 @@ func (db *DB) Commit(batches []cache.Batch) error {
 }
 
 func (db *DB) commitLocked(batches []cache.Batch) error {
-	changes, aside := make([]*change, len(batches)), db.hasAside()
+	changes, aside, vault := make([]*change, len(batches)), db.hasAside(), db.vault
 	for i := range batches {
-		c, err := newChange(&batches[i])
+		c, err := newChange(&batches[i], vault)
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (db *DB) commitLocked(batches []cache.Batch) error {
 			}
 		}
 	}
-	err := db.writeLocked(func(tx *bbolt.Tx) error {
+	err := db.writeUnder(vault, func(tx *bbolt.Tx) error {
 		for _, c := range changes {
 			if err := c.apply(tx); err != nil {
 				return fmt.Errorf("%s: %w", c.resource(), err)
@@ -94,13 +94,16 @@ func (db *DB) Drop(r cache.Resource) error {
 }
 
 func (db *DB) drop(r cache.Resource, erase bool) error {
-	name, err := resourceName(r)
-	if err != nil {
+	if _, err := resourceName(r); err != nil {
 		return err
 	}
 	db.writeMu.Lock()
 	defer db.writeMu.Unlock()
-	err = db.writeLocked(func(tx *bbolt.Tx) error {
+	var name []byte
+	err := db.writeLocked(func(tx *bbolt.Tx) (err error) {
+		if name, err = db.vault.resourceName(r); err != nil {
+			return err
+		}
 		if err := deleteBucket(bucketAt(tx, rootBucket, stagingBucket), name); err != nil {
 			return err
 		}
@@ -139,6 +142,17 @@ func (db *DB) writeLocked(fn func(*bbolt.Tx) error) error {
 	return err
 }
 
+// writeUnder is writeLocked of what was made with v. Where the file had to be opened
+// anew and another has taken its place, nothing of it can be read there.
+func (db *DB) writeUnder(v *vault, fn func(*bbolt.Tx) error) error {
+	return db.writeLocked(func(tx *bbolt.Tx) error {
+		if !v.sameAs(db.vault) {
+			return ErrReplaced
+		}
+		return fn(tx)
+	})
+}
+
 func (db *DB) tryWrite(fn func(*bbolt.Tx) error) error {
 	db.mu.RLock()
 	defer db.mu.RUnlock()
@@ -151,27 +165,62 @@ func (db *DB) tryWrite(fn func(*bbolt.Tx) error) error {
 // change is one batch on its way to disk.
 type change struct {
 	batch *cache.Batch
+	vault *vault // of the file it is for
 	name  []byte // of the resource's bucket
-	order []int  // indexes into batch.Put, by key
+	order []int  // indexes into batch.Put, as they are stored
+	// tokens are those of batch.Put, one after the other; none in a file that is not
+	// encrypted.
+	tokens []byte
 	// staged is set when the records already lie in the staging bucket.
 	staged *meta
 	// aside says that there is a damaged file that was moved aside.
 	aside bool
 }
 
-func newChange(b *cache.Batch) (*change, error) {
-	name, err := resourceName(b.Saved.Spec.Resource)
+func newChange(b *cache.Batch, v *vault) (*change, error) {
+	name, err := v.resourceName(b.Saved.Spec.Resource)
 	if err != nil {
 		return nil, err
 	}
-	c := &change{batch: b, name: name, order: make([]int, len(b.Put))}
+	c := &change{batch: b, vault: v, name: name, order: make([]int, len(b.Put))}
 	for i := range c.order {
 		c.order[i] = i
 	}
 	// bbolt inserts in key order much faster than in any other.
-	slices.SortStableFunc(c.order, func(i, j int) int { return b.Put[i].Key.Compare(b.Put[j].Key) })
+	if v == nil {
+		slices.SortStableFunc(c.order, func(i, j int) int { return b.Put[i].Key.Compare(b.Put[j].Key) })
+		return c, nil
+	}
+	if c.tokens, err = c.makeTokens(); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(c.order, func(i, j int) int { return bytes.Compare(c.token(i), c.token(j)) })
 	return c, nil
 }
+
+func (c *change) makeTokens() (tokens []byte, err error) {
+	place := c.objects().place
+	tokens = make([]byte, 0, tokenSize*len(c.batch.Put))
+	var key []byte
+	for i := range c.batch.Put {
+		if key, err = appendKey(key[:0], c.batch.Put[i].Key); err != nil {
+			return nil, err
+		}
+		tokens = c.vault.token(tokens, place, key)
+	}
+	return tokens, nil
+}
+
+// token is the key under which batch.Put[i] is stored; nil if that is its own.
+func (c *change) token(i int) []byte {
+	if c.vault == nil {
+		return nil
+	}
+	return c.tokens[i*tokenSize : (i+1)*tokenSize]
+}
+
+// objects is the shelf of the records.
+func (c *change) objects() *shelf { return c.vault.shelf(kindObject, c.name) }
 
 func (c *change) resource() cache.Resource { return c.batch.Saved.Spec.Resource }
 
@@ -213,7 +262,7 @@ func (c *change) begin(tx *bbolt.Tx, resources *bbolt.Bucket) (*bbolt.Bucket, *m
 	if b == nil {
 		return nil, nil, cache.ErrNoSnapshot
 	}
-	m, err := readMeta(c.name, b)
+	m, err := readMeta(c.vault, c.name, b)
 	if err != nil {
 		return nil, nil, corrupt(c.resource(), err)
 	}
@@ -233,15 +282,30 @@ func (c *change) reset(tx *bbolt.Tx, resources *bbolt.Bucket) (*bbolt.Bucket, *m
 	if err := deleteBucket(b, objectsBucket); err != nil {
 		return nil, nil, err
 	}
-	if c.staged == nil {
-		return b, new(meta), nil
+	m := new(meta)
+	if c.staged != nil {
+		*m = *c.staged // a copy: the transaction may be run again
+	}
+	if m.DictionarySum, err = c.keepDictionaries(b); err != nil || c.staged == nil {
+		return b, m, err
 	}
 	staging := bucketAt(tx, rootBucket, stagingBucket)
 	if err := staging.Bucket(c.name).MoveBucket(objectsBucket, b); err != nil {
 		return nil, nil, err
 	}
-	m := *c.staged // a copy: the transaction may be run again
-	return b, &m, staging.DeleteBucket(c.name)
+	return b, m, staging.DeleteBucket(c.name)
+}
+
+// keepDictionaries returns the sum of the dictionaries that records of the batch may go
+// on using. Without a meta that says what it should be they are not to be trusted.
+func (c *change) keepDictionaries(b *bbolt.Bucket) (sum uint64, err error) {
+	if c.vault == nil {
+		return 0, nil
+	}
+	if m, err := readMeta(c.vault, c.name, b); err == nil {
+		return m.DictionarySum, nil
+	}
+	return 0, deleteBucket(b, dictionariesBucket)
 }
 
 // writeObjects deletes and puts, and keeps count and sum of what is there.
@@ -250,7 +314,7 @@ func (c *change) writeObjects(b *bbolt.Bucket, m *meta) error {
 	if err != nil {
 		return err
 	}
-	w := objectWriter{bucket: objects, meta: m, indexes: newIndexTable(slices.Clone(m.Indexes))}
+	w := objectWriter{bucket: objects, shelf: c.objects(), meta: m, indexes: newIndexTable(slices.Clone(m.Indexes))}
 	if c.batch.Reset {
 		objects.FillPercent = 1 // in key order nothing comes between any more
 	} else {
@@ -261,7 +325,7 @@ func (c *change) writeObjects(b *bbolt.Bucket, m *meta) error {
 		}
 	}
 	for _, i := range c.order {
-		if err := w.put(&c.batch.Put[i]); err != nil {
+		if err := w.put(&c.batch.Put[i], c.token(i)); err != nil {
 			return err
 		}
 	}
@@ -272,36 +336,45 @@ func (c *change) writeObjects(b *bbolt.Bucket, m *meta) error {
 // objectWriter changes the records of one resource in one transaction.
 type objectWriter struct {
 	bucket  *bbolt.Bucket
+	shelf   *shelf
 	meta    *meta
 	indexes *indexTable
 	key     []byte // of the last record
+	stored  []byte // the key it is stored under
 }
 
-func (w *objectWriter) put(rec *cache.Record) error {
-	if err := w.forget(rec.Key); err != nil {
+// put writes rec, of which the token is given if the file has one.
+func (w *objectWriter) put(rec *cache.Record, token []byte) error {
+	if err := w.forget(rec.Key, token); err != nil {
 		return err
 	}
-	value := encodeRecord(w.key, rec, w.indexes)
+	value, err := w.shelf.seal(w.stored, w.key, encodeRecord(w.key, rec, w.indexes))
+	if err != nil {
+		return err
+	}
 	w.meta.Objects++
-	w.meta.Sum ^= storedSum(value)
-	return w.bucket.Put(w.key, value)
+	w.meta.Sum ^= w.shelf.sum(value)
+	return w.bucket.Put(w.stored, value)
 }
 
 func (w *objectWriter) delete(key cache.Key) error {
-	if err := w.forget(key); err != nil {
+	if err := w.forget(key, nil); err != nil {
 		return err
 	}
-	return w.bucket.Delete(w.key)
+	return w.bucket.Delete(w.stored)
 }
 
 // forget takes what is under key out of count and sum.
-func (w *objectWriter) forget(key cache.Key) (err error) {
+func (w *objectWriter) forget(key cache.Key, token []byte) (err error) {
 	if w.key, err = appendKey(w.key[:0], key); err != nil {
 		return err
 	}
-	if old := w.bucket.Get(w.key); old != nil {
+	if w.stored = token; token == nil {
+		w.stored = w.shelf.stored(w.key)
+	}
+	if old := w.bucket.Get(w.stored); old != nil {
 		w.meta.Objects--
-		w.meta.Sum ^= storedSum(old)
+		w.meta.Sum ^= w.shelf.sum(old)
 	}
 	return nil
 }
@@ -321,21 +394,33 @@ func (c *change) writeDictionaries(b *bbolt.Bucket, m *meta) error {
 	if err != nil {
 		return err
 	}
+	shelf := c.vault.shelf(kindDictionary, c.name)
 	for id, data := range c.batch.Saved.Dictionaries {
 		if id == 0 {
 			return errors.New("dictionary 0 stands for none")
 		}
-		if err := dictionaries.Put(encodeDictionary(id, data)); err != nil {
+		key, value := encodeDictionary(id, data)
+		m.changeDictionary(shelf, dictionaries.Get(key))
+		if err := shelf.put(dictionaries, key, value); err != nil {
 			return err
 		}
+		m.changeDictionary(shelf, dictionaries.Get(key))
 	}
-	m.Dictionaries, err = c.tidyDictionaries(dictionaries, used)
+	m.Dictionaries, err = c.tidyDictionaries(dictionaries, m, used)
 	return err
+}
+
+// changeDictionary takes a value that is going into the sum of the dictionaries, or out
+// of it. A file that is not encrypted has no such sum.
+func (m *meta) changeDictionary(s *shelf, sealed []byte) {
+	if s.vault != nil && sealed != nil {
+		m.DictionarySum ^= s.sum(sealed)
+	}
 }
 
 // tidyDictionaries returns how many dictionaries there are, none of the used
 // ones missing.
-func (c *change) tidyDictionaries(dictionaries *bbolt.Bucket, used map[uint32]bool) (int, error) {
+func (c *change) tidyDictionaries(dictionaries *bbolt.Bucket, m *meta, used map[uint32]bool) (int, error) {
 	var have, stale [][]byte
 	err := dictionaries.ForEach(func(k, _ []byte) error {
 		have = append(have, bytes.Clone(k))
@@ -351,7 +436,9 @@ func (c *change) tidyDictionaries(dictionaries *bbolt.Bucket, used map[uint32]bo
 		}
 	}
 	stale = slices.DeleteFunc(slices.Clone(have), func(k []byte) bool { return c.keeps(k, used) })
+	shelf := c.vault.shelf(kindDictionary, c.name)
 	for _, k := range stale {
+		m.changeDictionary(shelf, dictionaries.Get(k))
 		if err := dictionaries.Delete(k); err != nil {
 			return 0, err
 		}
@@ -386,5 +473,5 @@ func (c *change) writeMeta(b *bbolt.Bucket, m *meta) error {
 	if err != nil {
 		return err
 	}
-	return b.Put(metaKey, value)
+	return c.vault.shelf(kindMeta, c.name).put(b, metaKey, value)
 }

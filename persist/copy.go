@@ -13,7 +13,9 @@ import (
 // copyBytes is how much is copied in one transaction.
 const copyBytes = 8 << 20
 
-// copyAside copies what is sound of s to a file beside it and returns its name. Records are copied as they are: one whose checksum is wrong stays wrong.
+// copyAside copies what is sound of s to a file beside it and returns its name. Records
+// are copied as they are: one whose checksum is wrong stays wrong, and what is encrypted
+// is so with the same data key.
 func copyAside(s *source, options Options) (name string, err error) {
 	name = options.Path + newSuffix
 	if err := os.RemoveAll(name); err != nil {
@@ -31,17 +33,18 @@ func copyAside(s *source, options Options) (name string, err error) {
 		return "", err
 	}
 	dst.AllocSize = allocSize
-	err = view(s.bolt, func(tx *bbolt.Tx) error { return copyContents(dst, tx, s.found) })
+	err = view(s.bolt, func(tx *bbolt.Tx) error { return copyContents(dst, tx, s) })
 	if err == nil && !options.NoSync {
 		err = dst.Sync()
 	}
 	return name, errors.Join(err, dst.Close())
 }
 
-func copyContents(dst *bbolt.DB, src *bbolt.Tx, found *structure) error {
-	if err := update(dst, layOut); err != nil {
+func copyContents(dst *bbolt.DB, src *bbolt.Tx, s *source) error {
+	if err := update(dst, func(tx *bbolt.Tx) error { return layOut(tx, s.lock) }); err != nil {
 		return err
 	}
+	found := s.found
 	tx, err := dst.Begin(true)
 	if err != nil {
 		return err

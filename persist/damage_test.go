@@ -38,15 +38,16 @@ func threeBatch(n int, version string) []cache.Batch {
 
 // image is the file after two commits, and what each held.
 type image struct {
+	keys   *Keyring // it is encrypted with, if it is
 	bytes  []byte
 	before map[cache.Resource]snapshot
 	after  map[cache.Resource]snapshot
 }
 
-func makeImage(t testing.TB, n int) image {
+func makeImage(t testing.TB, n int, keys *Keyring) image {
 	t.Helper()
-	db := open(t, Options{Path: newPath(t)})
-	var img image
+	db := open(t, Options{Path: newPath(t), Keys: keys})
+	img := image{keys: keys}
 	commit(t, db, threeBatch(n, "111")...)
 	img.before = loadThree(t, db)
 	commit(t, db, threeBatch(n, "222")...)
@@ -122,7 +123,7 @@ func heals(t *testing.T, db *DB) {
 }
 
 func TestDamagedFile(t *testing.T) {
-	img := makeImage(t, 60)
+	img := makeImage(t, 60, nil)
 	for name, damage := range map[string]func([]byte) []byte{
 		"half":           func(b []byte) []byte { return b[:used(b)/2] },
 		"one page":       func(b []byte) []byte { return b[:4096] },
@@ -159,8 +160,10 @@ func TestDamagedFile(t *testing.T) {
 }
 
 // TestBitFlips flips one bit at a time: in the headers of pages, and anywhere.
-func TestBitFlips(t *testing.T) {
-	img := makeImage(t, 30)
+func TestBitFlips(t *testing.T) { bothWays(t, testBitFlips) }
+
+func testBitFlips(t *testing.T, keys *Keyring) {
+	img := makeImage(t, 30, keys)
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(5, 6))
 	rounds := 1000
@@ -193,7 +196,7 @@ func TestBitFlips(t *testing.T) {
 // TestTruncations cuts the file at any byte: every so often at the end of a page,
 // as a disk that loses its last writes does, and within the headers too.
 func TestTruncations(t *testing.T) {
-	img := makeImage(t, 30)
+	img := makeImage(t, 30, nil)
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(7, 8))
 	rounds, loaded := 200, 0
@@ -221,10 +224,10 @@ func TestTruncations(t *testing.T) {
 // is then mended. Everything loaded must be what was committed.
 func openDamaged(t *testing.T, img image, path string, thorough bool) (loaded int) {
 	t.Helper()
-	if _, err := Verify(path); err != nil && !errors.Is(err, cache.ErrCorrupt) && !errors.Is(err, ErrNewerFormat) {
+	if _, err := Verify(path, img.keys); err != nil && !errors.Is(err, cache.ErrCorrupt) && !errors.Is(err, ErrNewerFormat) {
 		t.Errorf("Verify() = %v", err)
 	}
-	db, err := Open(Options{Path: path, NoSync: true})
+	db, err := Open(Options{Path: path, NoSync: true, Keys: img.keys})
 	if err != nil {
 		t.Errorf("Open() = %v", err)
 		return 0
@@ -247,17 +250,17 @@ func openDamaged(t *testing.T, img image, path string, thorough bool) (loaded in
 
 // TestVerifyFindsFlips: no flipped bit in a page that is in use goes unnoticed.
 func TestVerifyFindsFlips(t *testing.T) {
-	img := makeImage(t, 20)
+	img := makeImage(t, 20, nil)
 	path := newPath(t)
 	// Within the data of one record, which nothing but checksums covers.
 	at := bytes.Index(img.bytes, bytes.Repeat([]byte("222"), 50))
 	writeFile(t, path, img.bytes)
-	if report, err := Verify(path); err != nil || len(report.Problems) != 0 || report.Objects != 60 {
+	if report, err := Verify(path, nil); err != nil || len(report.Problems) != 0 || report.Objects != 60 {
 		t.Fatalf("Verify() = %+v, %v", report, err)
 	}
 	img.bytes[at+200] ^= 4
 	writeFile(t, path, img.bytes)
-	report, err := Verify(path)
+	report, err := Verify(path, nil)
 	if err != nil || len(report.Problems) != 1 || report.Problems[0].Key == nil {
 		t.Fatalf("Verify() = %+v, %v", report, err)
 	}
@@ -267,7 +270,7 @@ func TestVerifyFindsFlips(t *testing.T) {
 // TestDamageStaysInOneResource damages the values of one resource and then its
 // pages: the others load, and the damaged one heals.
 func TestDamageStaysInOneResource(t *testing.T) {
-	img := makeImage(t, 60)
+	img := makeImage(t, 60, nil)
 	name := []byte("ns\x00deployments-0030")
 	for what, damage := range map[string]func([]byte){
 		"value":       func(page []byte) { page[bytes.Index(page, []byte("222222"))+100] ^= 1 },
@@ -361,7 +364,7 @@ func TestNotTouched(t *testing.T) {
 					t.Errorf("Open() = %v, want %v", err, c.want)
 				}
 			}
-			if _, err := Verify(path); !errors.Is(err, c.want) {
+			if _, err := Verify(path, nil); !errors.Is(err, c.want) {
 				t.Errorf("Verify() = %v", err)
 			}
 			if _, _, err := Compact(path); !errors.Is(err, c.want) {
@@ -385,7 +388,7 @@ func TestLocked(t *testing.T) {
 	if !errors.Is(err, ErrLocked) || !bytes.Contains([]byte(err.Error()), []byte(o.Path)) {
 		t.Errorf("Open() = %v, want ErrLocked and the path", err)
 	}
-	if _, err := Info(o.Path); !errors.Is(err, ErrLocked) {
+	if _, err := Info(o.Path, nil); !errors.Is(err, ErrLocked) {
 		t.Errorf("Info() = %v, want ErrLocked", err)
 	}
 }
@@ -399,7 +402,7 @@ func readOnlyDisk(name string, flag int, mode os.FileMode) (*os.File, error) {
 }
 
 func TestReadOnly(t *testing.T) {
-	img := makeImage(t, 5)
+	img := makeImage(t, 5, nil)
 	path := newPath(t)
 	if _, err := Open(Options{Path: path, OpenFile: readOnlyDisk}); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("Open() of no file = %v, want ErrReadOnly", err)

@@ -21,6 +21,9 @@ type Options struct {
 	// LockTimeout is how long to wait for another process to let go of the
 	// file. Default 1 s.
 	LockTimeout time.Duration
+	// Keys encrypt the file. Nil: it is not encrypted. See Open for a file that is
+	// otherwise.
+	Keys *Keyring
 	// Log receives what was moved aside, left out or compacted. Default: none.
 	Log *slog.Logger
 	// ReadOnly opens the file so that Commit and Drop return ErrReadOnly and
@@ -72,6 +75,7 @@ type DB struct {
 
 	mu     sync.RWMutex // guards bolt being exchanged; held for reading while it is used
 	bolt   *bbolt.DB    // nil once closed
+	vault  *vault       // of bolt; changed with writeMu held, too; nil if it is not encrypted
 	closed bool
 
 	// damaged are the resources found damaged at Open or since, by bucket name.
@@ -93,6 +97,10 @@ type Stats struct {
 // Path + ".damaged", where it replaces an older one, and a fresh one takes its
 // place; so does one of which a part is damaged, after all else was copied to
 // the fresh one. Both are logged. A file more than half free is compacted.
+//
+// With Keys, a file that none of them unlocks is renamed to Path + ".encrypted", one that
+// is not encrypted is removed, and one that another than the first unlocks is encrypted
+// anew; docs/FORMAT.md has all cases.
 //
 // An error means that there is no DB, and that the file is as it was: ErrLocked,
 // ErrNewerFormat, ErrForeign, ErrReadOnly or an error of the file system.

@@ -7,8 +7,10 @@ import (
 	"github.com/informerd/informerd/cache"
 )
 
-func TestRoundTrip(t *testing.T) {
-	db := open(t, Options{Path: newPath(t)})
+func TestRoundTrip(t *testing.T) { bothWays(t, testRoundTrip) }
+
+func testRoundTrip(t *testing.T, keys *Keyring) {
+	db := open(t, Options{Path: newPath(t), Keys: keys})
 	batch := cache.Batch{
 		Saved: savedOf(pods, "7"),
 		Reset: true,

@@ -7,6 +7,10 @@
 // at all is moved aside and a fresh one takes its place. Only a file written by
 // a newer informerd, or by another program, is left as it is.
 //
+// With a key file everything is encrypted on its way to the file, and decrypted on its
+// way to memory (shelf.go, vault.go); unlock.go says what becomes of a file that is not
+// encrypted as it should be.
+//
 // bbolt trusts its pages: on a damaged one it panics, faults, or follows a loop
 // until the stack ends, and some of that no recover can stop. So the structure
 // of the file is walked page by page (pages.go) before bbolt follows it; what

@@ -14,14 +14,12 @@ import (
 func (db *DB) Documents() ([]cache.Document, error) {
 	var all []cache.Document
 	err := db.view(func(tx *bbolt.Tx) error {
-		return forEachDocument(tx, func(key, value []byte) error {
-			d, err := decodeDocument(key, value)
+		return forEachDocument(tx, db.vault, func(key []byte, d cache.Document, err error) {
 			if err != nil {
-				db.options.Log.Warn("document left out, it is damaged", "key", string(key), "err", err)
-				return nil
+				db.options.Log.Warn("document left out, it is damaged", "key", fmt.Sprintf("%q", key), "err", err)
+				return
 			}
 			all = append(all, d)
-			return nil
 		})
 	})
 	if err != nil {
@@ -43,16 +41,17 @@ func (db *DB) SaveDocument(d cache.Document, forget []cache.DocumentKey) error {
 		if err != nil {
 			return err
 		}
+		shelf := db.vault.shelf(kindDocument, nil)
 		for _, f := range forget {
 			k, err := documentKey(f)
 			if err == nil {
-				err = b.Delete(k)
+				err = b.Delete(shelf.stored(k))
 			}
 			if err != nil {
 				return err
 			}
 		}
-		return b.Put(key, value)
+		return shelf.put(b, key, value)
 	})
 	if err != nil && !errors.Is(err, ErrReplaced) {
 		return fmt.Errorf("save document %s: %w", d.URI, err)
@@ -60,10 +59,22 @@ func (db *DB) SaveDocument(d cache.Document, forget []cache.DocumentKey) error {
 	return nil
 }
 
-func forEachDocument(tx *bbolt.Tx, fn func(key, value []byte) error) error {
+// forEachDocument calls fn for each, under the key it is stored under, with what is
+// wrong with it.
+func forEachDocument(tx *bbolt.Tx, v *vault, fn func(stored []byte, d cache.Document, err error)) error {
 	b := bucketAt(tx, rootBucket, documentsBucket)
 	if b == nil {
 		return nil
 	}
-	return b.ForEach(fn)
+	shelf := v.shelf(kindDocument, nil)
+	return b.ForEach(func(stored, sealed []byte) error {
+		key, value, err := shelf.open(stored, sealed)
+		if err != nil {
+			fn(stored, cache.Document{}, err)
+			return nil
+		}
+		d, err := decodeDocument(key, value)
+		fn(stored, d, err)
+		return nil
+	})
 }

@@ -55,7 +55,7 @@ func TestDocuments(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := Info(db.options.Path); err != nil || info.Documents != 3 {
+	if info, err := Info(db.options.Path, nil); err != nil || info.Documents != 3 {
 		t.Errorf("Info() = %+v, %v", info, err)
 	}
 	db = open(t, db.options)
@@ -101,7 +101,7 @@ func TestDocumentDamaged(t *testing.T) {
 	image := bytes.Clone(whole)
 	image[at] ^= 1
 	writeFile(t, path, image)
-	report, err := Verify(path)
+	report, err := Verify(path, nil)
 	if err != nil || len(report.Problems) != 1 || !strings.Contains(report.Problems[0].String(), "/b") {
 		t.Errorf("Verify() = %+v, %v", report, err)
 	}

@@ -51,7 +51,7 @@ func (c *change) erases(b *bbolt.Bucket, aside bool) bool {
 	if b == nil || b.Get(metaKey) == nil {
 		return aside && (len(spec.Redact) > 0 || slices.ContainsFunc(spec.Drop, func(p string) bool { return p != managedFields }))
 	}
-	m, err := readMeta(c.name, b)
+	m, err := readMeta(c.vault, c.name, b)
 	return err != nil || takesAway(&m.Spec, spec)
 }
 
@@ -135,7 +135,8 @@ func (db *DB) salvageOpen() error {
 	return db.removeAside()
 }
 
-// hasAside reports whether a damaged file was moved aside, now or once.
+// hasAside reports whether a damaged file was moved aside, now or once. One whose key is
+// not at hand does not count: nobody can read it, and it is to be there when the key is.
 func (db *DB) hasAside() bool {
 	_, err := os.Lstat(db.options.Path + DamagedSuffix)
 	return err == nil
@@ -143,9 +144,11 @@ func (db *DB) hasAside() bool {
 
 // removeAside removes what was moved aside: it holds what the file held.
 func (db *DB) removeAside() error {
-	err := os.Remove(db.options.Path + DamagedSuffix)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+	var errs []error
+	for _, suffix := range []string{DamagedSuffix, EncryptedSuffix} {
+		if err := os.Remove(db.options.Path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
 	}
-	return err
+	return errors.Join(errs...)
 }

@@ -19,6 +19,14 @@ var (
 	ErrForeign = errors.New("file is a database of another program")
 )
 
+// ErrKey: the file is encrypted, and with no key that is at hand. Open moves such a file
+// aside; what only reads returns this.
+var ErrKey = errors.New("the key of the snapshot is not at hand")
+
+// ErrPlain: the file is not encrypted, and there is a key, so that it ought to be. Open
+// removes such a file; what only reads returns this.
+var ErrPlain = errors.New("the snapshot is not encrypted")
+
 // Errors of an open DB.
 var (
 	// ErrReadOnly: the file cannot be written, or was opened so as not to be.

@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -43,6 +44,21 @@ func open(t testing.TB, o Options) *DB {
 		checkFile(t, o.Path)
 	})
 	return db
+}
+
+// keyring has a key of each name, made of the first letter of it.
+func keyring(names ...string) *Keyring {
+	k := &Keyring{file: "keys"}
+	for _, name := range names {
+		k.keys = append(k.keys, fileKey{name, bytes.Repeat([]byte(name[:1]), keySize)})
+	}
+	return k
+}
+
+// bothWays runs a test of a file that is not encrypted, and of one that is.
+func bothWays(t *testing.T, test func(*testing.T, *Keyring)) {
+	t.Run("plain", func(t *testing.T) { test(t, nil) })
+	t.Run("encrypted", func(t *testing.T) { test(t, keyring("a")) })
 }
 
 // reopen closes db and opens its file again.

@@ -12,12 +12,15 @@ import (
 
 // FileInfo says what a file holds.
 type FileInfo struct {
-	Path      string         `json:"path"`
-	Format    uint32         `json:"format"`
-	FileBytes int64          `json:"fileBytes"`
-	FreeBytes int64          `json:"freeBytes"`
-	Documents int            `json:"documents"` // of API servers about themselves
-	Resources []ResourceInfo `json:"resources"`
+	Path      string `json:"path"`
+	Format    uint32 `json:"format"`
+	FileBytes int64  `json:"fileBytes"`
+	FreeBytes int64  `json:"freeBytes"`
+	// EncryptionKey is the name of the key that the file is encrypted with, "" if it is
+	// not. Without that key nothing is known of what it holds.
+	EncryptionKey string         `json:"encryptionKey,omitempty"`
+	Documents     int            `json:"documents"` // of API servers about themselves
+	Resources     []ResourceInfo `json:"resources"`
 }
 
 // ResourceInfo says what a file holds of one resource.
@@ -41,9 +44,10 @@ type ResourceInfo struct {
 }
 
 // Info describes the file at path. It fails for a file that is in use, or of
-// which no resource can be found.
-func Info(path string) (*FileInfo, error) {
-	s, err := inspect(path)
+// which no resource can be found. Without keys, of an encrypted file only its sizes
+// and the name of its key are known.
+func Info(path string, keys *Keyring) (*FileInfo, error) {
+	s, err := inspect(path, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -57,12 +61,18 @@ func Info(path string) (*FileInfo, error) {
 		FreeBytes: int64(s.found.free) * int64(s.bolt.Info().PageSize),
 		Resources: []ResourceInfo{},
 	}
+	if s.lock != nil {
+		info.EncryptionKey = s.lock.key
+	}
 	err = view(s.bolt, func(tx *bbolt.Tx) error {
 		if info.Format, err = decodeFormat(tx.Bucket(rootBucket).Get(formatKey)); err != nil {
 			return err
 		}
+		if s.locked() {
+			return nil
+		}
 		if s.found.rest == nil { // else it may be theirs
-			err := forEachDocument(tx, func([]byte, []byte) error { info.Documents++; return nil })
+			err := forEachDocument(tx, s.vault, func([]byte, cache.Document, error) { info.Documents++ })
 			if err != nil {
 				return err
 			}
@@ -78,28 +88,48 @@ func Info(path string) (*FileInfo, error) {
 	return info, nil
 }
 
-// inspect opens a file of ours for reading.
-func inspect(path string) (*source, error) {
+// inspect opens a file of ours for reading, and unlocks it if there are keys.
+func inspect(path string, keys *Keyring) (*source, error) {
 	s, err := openSource(Options{Path: path, Log: slog.New(slog.DiscardHandler)}.withDefaults())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, public(err))
 	}
-	if s.layout != nil {
+	err = s.layout
+	if err == nil && s.lock != nil && keys != nil {
+		s.vault, err = keys.vaultOf(s.lock)
+	}
+	if err != nil {
 		_ = s.Close()
-		return nil, fmt.Errorf("%s: %w", path, s.layout)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
 }
 
-func (s *source) describe(name []byte, b *bbolt.Bucket) ResourceInfo {
-	r, err := parseResourceName(name)
-	info := ResourceInfo{Cluster: r.Cluster, Group: r.GVR.Group, Version: r.GVR.Version, Resource: r.GVR.Resource}
-	if err == nil {
-		err = s.found.parts[string(name)]
+// locked reports whether s is encrypted and was not unlocked.
+func (s *source) locked() bool { return s.lock != nil && s.vault == nil }
+
+// read reads what is saved of a resource, but for its objects. Its name is known of a
+// damaged one, too, unless it is encrypted.
+func (s *source) read(name []byte, b *bbolt.Bucket) (r cache.Resource, saved savedMeta, err error) {
+	if s.vault == nil {
+		if r, err = parseResourceName(name); err != nil {
+			return r, saved, err
+		}
 	}
-	var saved savedMeta
+	if err = s.found.parts[string(name)]; err == nil {
+		saved, err = loadSaved(s.vault, name, b)
+	}
 	if err == nil {
-		saved, err = loadSaved(name, b)
+		r = saved.Spec.Resource
+	}
+	return r, saved, err
+}
+
+func (s *source) describe(name []byte, b *bbolt.Bucket) ResourceInfo {
+	r, saved, err := s.read(name, b)
+	info := ResourceInfo{Cluster: r.Cluster, Group: r.GVR.Group, Version: r.GVR.Version, Resource: r.GVR.Resource}
+	if r.GVR.Empty() {
+		info.Resource = s.vault.describe(name)
 	}
 	if err != nil {
 		info.Error = err.Error()
@@ -153,13 +183,17 @@ func (p Problem) String() string {
 
 // Verify reads everything in the file at path and reports all that is damaged.
 // The error is for a file that cannot be read at all: missing, in use, of
-// another program, of a newer informerd.
-func Verify(path string) (*Report, error) {
-	s, err := inspect(path)
+// another program, of a newer informerd, encrypted with a key that is not at hand.
+func Verify(path string, keys *Keyring) (*Report, error) {
+	s, err := inspect(path, keys)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
+	if s.locked() {
+		_, err := keys.vaultOf(s.lock)
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	report := &Report{FileBytes: s.size}
 	if s.found.whole != nil {
 		report.add(nil, nil, s.found.whole)
@@ -182,11 +216,10 @@ func Verify(path string) (*Report, error) {
 		if err != nil || s.found.rest != nil {
 			return err
 		}
-		return forEachDocument(tx, func(key, value []byte) error {
-			if _, err := decodeDocument(key, value); err != nil {
-				report.add(nil, nil, fmt.Errorf("document %q: %w", key, err))
+		return forEachDocument(tx, s.vault, func(stored []byte, _ cache.Document, err error) {
+			if err != nil {
+				report.add(nil, nil, fmt.Errorf("document %q: %w", stored, err))
 			}
-			return nil
 		})
 	})
 	if err != nil {
@@ -202,31 +235,29 @@ func (r *Report) add(resource *cache.Resource, key *cache.Key, err error) {
 // verify adds what is wrong with one resource, going on after each problem.
 func (s *source) verify(report *Report, name []byte, b *bbolt.Bucket) {
 	report.Resources++
-	r, err := parseResourceName(name)
-	if err != nil {
-		report.add(nil, nil, err)
+	r, saved, err := s.read(name, b)
+	if r.GVR.Empty() {
+		report.add(nil, nil, fmt.Errorf("resource %s: %w", s.vault.describe(name), err))
 		return
 	}
-	if err := s.found.parts[string(name)]; err != nil {
-		report.add(&r, nil, err)
-		return
-	}
-	saved, err := loadSaved(name, b)
 	if err != nil {
 		report.add(&r, nil, err)
 		return
 	}
 	var count int
-	var sum uint32
+	var sum uint64
 	before := len(report.Problems)
 	decoder := newRecordDecoder(saved.Indexes)
 	if objects := b.Bucket(objectsBucket); objects != nil {
 		c := objects.Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
 			count++
-			sum ^= storedSum(v)
+			sum ^= saved.objects.sum(v)
 			if _, err := saved.decode(decoder, k, v); err != nil {
 				key := parseKey(k)
+				if s.vault != nil {
+					key = cache.Key{Name: s.vault.describe(k)}
+				}
 				report.add(&r, &key, err)
 			}
 		}

@@ -15,8 +15,8 @@ func TestInfo(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	info, err := Info(db.options.Path)
-	if err != nil || len(info.Resources) != 3 || info.Format != formatVersion {
+	info, err := Info(db.options.Path, nil)
+	if err != nil || len(info.Resources) != 3 || info.Format != plainFormat {
 		t.Fatalf("Info() = %+v, %v", info, err)
 	}
 	got := info.Resources[1]
@@ -28,10 +28,10 @@ func TestInfo(t *testing.T) {
 
 func TestInspectNothing(t *testing.T) {
 	path := newPath(t)
-	if _, err := Info(path); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Info(path, nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Info() = %v", err)
 	}
-	if _, err := Verify(path); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Verify(path, nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Verify() = %v", err)
 	}
 	if _, _, err := Compact(path); !errors.Is(err, os.ErrNotExist) {
@@ -83,8 +83,10 @@ func TestCompactAtOpen(t *testing.T) {
 }
 
 // TestStaging: a Reset too large for one transaction of bbolt.
-func TestStaging(t *testing.T) {
-	db := open(t, Options{Path: newPath(t), stageBytes: 50_000})
+func TestStaging(t *testing.T) { bothWays(t, testStaging) }
+
+func testStaging(t *testing.T, keys *Keyring) {
+	db := open(t, Options{Path: newPath(t), stageBytes: 50_000, Keys: keys})
 	batch := cache.Batch{Saved: savedOf(pods, "1"), Reset: true, Put: bulk(500)}
 	batch.Saved.Dictionaries = map[uint32][]byte{1: []byte("d")}
 	for _, version := range []string{"1", "2"} {
@@ -121,7 +123,7 @@ func TestStagingFails(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := Info(db.options.Path); err != nil || info.FreeBytes < 500*1000 {
+	if info, err := Info(db.options.Path, nil); err != nil || info.FreeBytes < 500*1000 {
 		t.Errorf("Info() = %+v, %v: the staged records still take room", info, err)
 	}
 }
@@ -147,8 +149,10 @@ func TestCommitRefuses(t *testing.T) {
 
 // TestDictionaries: kept while records need them, gone with the Reset after
 // which none does.
-func TestDictionaries(t *testing.T) {
-	db := open(t, Options{Path: newPath(t)})
+func TestDictionaries(t *testing.T) { bothWays(t, testDictionaries) }
+
+func testDictionaries(t *testing.T, keys *Keyring) {
+	db := open(t, Options{Path: newPath(t), Keys: keys})
 	batch := func(reset bool, uses uint32, brings ...uint32) cache.Batch {
 		b := cache.Batch{Saved: savedOf(pods, "1"), Reset: reset}
 		b.Saved.Dictionaries = make(map[uint32][]byte)

@@ -1,8 +1,10 @@
 package persist
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -18,10 +20,10 @@ func (db *DB) Saved() ([]cache.Saved, error) {
 			if db.damage(name) != nil {
 				return nil
 			}
-			s, err := loadSaved(name, b)
+			s, err := loadSaved(db.vault, name, b)
 			if err != nil {
 				db.setDamaged(name, err) // said once
-				db.options.Log.Warn("snapshot left out, its description is damaged", "bucket", string(name), "err", err)
+				db.options.Log.Warn("snapshot left out, its description is damaged", "gvr", db.vault.describe(name), "err", err)
 				return nil
 			}
 			all = append(all, s.saved)
@@ -31,6 +33,7 @@ func (db *DB) Saved() ([]cache.Saved, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list snapshots: %w", public(err))
 	}
+	slices.SortFunc(all, func(a, b cache.Saved) int { return a.Spec.Resource.Compare(b.Spec.Resource) })
 	return all, nil
 }
 
@@ -56,22 +59,25 @@ func forEachResource(tx *bbolt.Tx, fn func(name []byte, b *bbolt.Bucket) error) 
 // while yield runs, so yield must not call the DB. An error of yield ends the
 // Load and is returned as it is.
 func (db *DB) Load(r cache.Resource, yield func(cache.Record) error) (cache.Saved, error) {
-	name, err := resourceName(r)
-	if err != nil {
+	if _, err := resourceName(r); err != nil {
 		return cache.Saved{}, err
-	}
-	if err := db.damage(name); err != nil {
-		return cache.Saved{}, corrupt(r, err)
 	}
 	var saved cache.Saved
 	var stopped error // what yield returned
 	var yielding bool
-	err = db.view(func(tx *bbolt.Tx) error {
+	err := db.view(func(tx *bbolt.Tx) error {
+		name, err := db.vault.resourceName(r)
+		if err == nil {
+			err = db.damage(name)
+		}
+		if err != nil {
+			return err
+		}
 		b := bucketAt(tx, rootBucket, resourcesBucket, name)
 		if b == nil {
 			return cache.ErrNoSnapshot
 		}
-		s, err := loadSaved(name, b)
+		s, err := loadSaved(db.vault, name, b)
 		if err != nil {
 			return err
 		}
@@ -99,65 +105,103 @@ func (db *DB) Load(r cache.Resource, yield func(cache.Record) error) (cache.Save
 // savedMeta is the description of one resource, read and checked.
 type savedMeta struct {
 	*meta
-	saved cache.Saved
+	saved   cache.Saved
+	objects *shelf
 }
 
-func loadSaved(name []byte, b *bbolt.Bucket) (savedMeta, error) {
-	m, err := readMeta(name, b)
+func loadSaved(v *vault, name []byte, b *bbolt.Bucket) (savedMeta, error) {
+	m, err := readMeta(v, name, b)
 	if err != nil {
 		return savedMeta{}, err
 	}
-	s := savedMeta{meta: m, saved: m.saved()}
-	if s.saved.Dictionaries, err = loadDictionaries(b); err != nil {
+	s := savedMeta{meta: m, saved: m.saved(), objects: v.shelf(kindObject, name)}
+	var sum uint64
+	if s.saved.Dictionaries, sum, err = loadDictionaries(v.shelf(kindDictionary, name), b); err != nil {
 		return savedMeta{}, err
 	}
 	if n := len(s.saved.Dictionaries); n != m.Dictionaries {
 		return savedMeta{}, fmt.Errorf("%d dictionaries, %d were saved", n, m.Dictionaries)
 	}
+	if v != nil && sum != m.DictionarySum {
+		return savedMeta{}, errors.New("dictionaries are of another commit")
+	}
 	return s, nil
 }
 
-func readMeta(name []byte, b *bbolt.Bucket) (*meta, error) {
+func readMeta(v *vault, name []byte, b *bbolt.Bucket) (*meta, error) {
 	value := b.Get(metaKey)
 	if value == nil {
 		return nil, errors.New("meta is missing")
 	}
-	m, err := decodeMeta(metaKey, value)
+	key, value, err := v.shelf(kindMeta, name).open(metaKey, value)
 	if err != nil {
 		return nil, fmt.Errorf("meta: %w", err)
 	}
-	r, err := parseResourceName(name)
+	m, err := decodeMeta(key, value)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("meta: %w", err)
 	}
-	if m.Spec.Resource != r {
+	if own, err := v.resourceName(m.Spec.Resource); err != nil || !bytes.Equal(own, name) {
 		return nil, fmt.Errorf("meta is that of %s", m.Spec.Resource)
 	}
 	return m, nil
 }
 
-func loadDictionaries(b *bbolt.Bucket) (map[uint32][]byte, error) {
+// loadDictionaries also returns the sum of all.
+func loadDictionaries(s *shelf, b *bbolt.Bucket) (all map[uint32][]byte, sum uint64, err error) {
 	dictionaries := b.Bucket(dictionariesBucket)
 	if dictionaries == nil {
-		return nil, nil
+		return nil, 0, nil
 	}
-	all := make(map[uint32][]byte)
-	err := dictionaries.ForEach(func(k, v []byte) error {
-		id, data, err := decodeDictionary(k, v)
+	all = make(map[uint32][]byte)
+	err = dictionaries.ForEach(func(k, v []byte) error {
+		key, value, err := s.open(k, v)
+		sum ^= s.sum(v)
+		if err != nil {
+			return fmt.Errorf("dictionary %x: %w", k, err)
+		}
+		id, data, err := decodeDictionary(key, value)
 		if err != nil {
 			return fmt.Errorf("dictionary %x: %w", k, err)
 		}
 		all[id] = data
 		return nil
 	})
-	return all, err
+	return all, sum, err
 }
 
-// loadObjects yields every record and then checks that none is missing, too
-// many, or of another commit.
+// loadObjects yields every record, in the order of their keys.
 func (s savedMeta) loadObjects(b *bbolt.Bucket, yield func(cache.Record) error) error {
+	if !s.objects.hidden {
+		return s.eachObject(b, yield)
+	}
+	// They lie in the order of their tokens, which is none.
+	var all []cache.Record
+	err := s.eachObject(b, func(rec cache.Record) error {
+		all = append(all, rec)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return all[i].Key.Compare(all[j].Key) })
+	for _, i := range order {
+		if err := yield(all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachObject yields every record and then checks that none is missing, too many, or of
+// another commit.
+func (s savedMeta) eachObject(b *bbolt.Bucket, yield func(cache.Record) error) error {
 	var count int
-	var sum uint32
+	var sum uint64
 	decoder := newRecordDecoder(s.Indexes)
 	if objects := b.Bucket(objectsBucket); objects != nil {
 		c := objects.Cursor()
@@ -170,14 +214,18 @@ func (s savedMeta) loadObjects(b *bbolt.Bucket, yield func(cache.Record) error) 
 				return err
 			}
 			count++
-			sum ^= storedSum(v)
+			sum ^= s.objects.sum(v)
 		}
 	}
 	return s.complete(count, sum)
 }
 
-func (s savedMeta) decode(d *recordDecoder, k, v []byte) (cache.Record, error) {
-	rec, err := d.decode(k, v)
+func (s savedMeta) decode(d *recordDecoder, stored, sealed []byte) (cache.Record, error) {
+	key, value, err := s.objects.open(stored, sealed)
+	if err != nil {
+		return cache.Record{}, err
+	}
+	rec, err := d.decode(key, value)
 	if err != nil {
 		return rec, err
 	}
@@ -187,7 +235,7 @@ func (s savedMeta) decode(d *recordDecoder, k, v []byte) (cache.Record, error) {
 	return rec, nil
 }
 
-func (m *meta) complete(count int, sum uint32) error {
+func (m *meta) complete(count int, sum uint64) error {
 	if count != m.Objects {
 		return fmt.Errorf("%d objects, %d were saved", count, m.Objects)
 	}

@@ -83,7 +83,11 @@ func TestModel(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			g := &generator{rng: rand.New(rand.NewPCG(uint64(seed), 9))}
-			db := open(t, Options{Path: newPath(t), stageBytes: 30_000, compactBytes: 50_000})
+			o := Options{Path: newPath(t), stageBytes: 30_000, compactBytes: 50_000}
+			if seed%2 == 1 {
+				o.Keys = keyring("a")
+			}
+			db := open(t, o)
 			m := make(model)
 			for step := range 150 {
 				switch n := g.rng.IntN(20); {
@@ -162,8 +166,10 @@ func (g *generator) record(version string) cache.Record {
 }
 
 // TestLoadBesideCommit: each Load sees one commit while others are being made.
-func TestLoadBesideCommit(t *testing.T) {
-	db := open(t, Options{Path: newPath(t)})
+func TestLoadBesideCommit(t *testing.T) { bothWays(t, testLoadBesideCommit) }
+
+func testLoadBesideCommit(t *testing.T, keys *Keyring) {
+	db := open(t, Options{Path: newPath(t), Keys: keys})
 	commit(t, db, threeBatch(40, "0")...)
 	stop := make(chan struct{})
 	var readers sync.WaitGroup

@@ -20,6 +20,8 @@ const (
 	DamagedSuffix = ".damaged"
 	// newSuffix names a copy in the making.
 	newSuffix = ".new"
+	// EncryptedSuffix is added to the name of a file whose key is not at hand.
+	EncryptedSuffix = ".encrypted"
 
 	// allocSize is by how much the file grows. bbolt's 16 MiB would be most of
 	// a small snapshot.
@@ -39,6 +41,9 @@ func (db *DB) open() error {
 	}
 	// A copy that was not completed holds what the file held.
 	if err := os.RemoveAll(db.options.Path + newSuffix); err != nil {
+		return readOnly(err)
+	}
+	if err := db.removePlainAside(); err != nil {
 		return readOnly(err)
 	}
 	if err := db.makeSound(); err != nil {
@@ -108,16 +113,22 @@ func (db *DB) settle(b *bbolt.DB, file *os.File) error {
 		return ErrLocked
 	}
 	empty := false
-	err = view(b, func(tx *bbolt.Tx) error {
+	var locked *lock
+	err = view(b, func(tx *bbolt.Tx) (err error) {
 		k, _ := tx.Cursor().First()
-		empty = k == nil
-		return nil
+		if empty = k == nil; !empty {
+			locked, err = checkLayout(tx)
+		}
+		return err
 	})
 	if err != nil {
 		return err
 	}
 	if empty {
-		return update(b, layOut)
+		return db.begin(b)
+	}
+	if err := db.unlock(locked); err != nil {
+		return err
 	}
 	return clearStaging(b)
 }
@@ -161,6 +172,9 @@ type source struct {
 	// layout says whose file it is; see checkLayout. Nil if that could not be
 	// found out.
 	layout error
+	// lock is nil if the file is not encrypted; vault, if it is not or was not unlocked.
+	lock  *lock
+	vault *vault
 	// marked says that there is something to erase.
 	marked bool
 }
@@ -214,7 +228,7 @@ func (s *source) check(options Options) error {
 	return view(s.bolt, func(tx *bbolt.Tx) error {
 		s.found = check(tx, file, s.size)
 		if s.found.whole == nil {
-			s.layout = checkLayout(tx)
+			s.lock, s.layout = checkLayout(tx)
 			s.marked = marked(tx)
 		}
 		if errors.Is(s.layout, errDamaged) {
@@ -230,7 +244,11 @@ func (db *DB) openReadOnly() error {
 	if err != nil {
 		return public(err)
 	}
-	if err := errors.Join(s.layout, asCorrupt(s.found.whole)); err != nil {
+	err = errors.Join(s.layout, asCorrupt(s.found.whole))
+	if err == nil {
+		err = db.unlock(s.lock)
+	}
+	if err != nil {
 		_ = s.Close()
 		return err
 	}
@@ -278,8 +296,15 @@ func (db *DB) makeSound() error {
 		return s.layout
 	case s.found.whole != nil:
 		return db.moveAside(s.found.whole)
+	}
+	if s.vault, err = db.options.Keys.vaultOf(s.lock); err != nil {
+		return db.lockOut(err)
+	}
+	switch {
 	case !s.found.sound():
 		return db.salvage(s)
+	case db.rotated(s):
+		return db.encryptAnew(s)
 	case s.marked:
 		if db.compact(s) {
 			return db.removeAside()
@@ -292,6 +317,9 @@ func (db *DB) makeSound() error {
 
 // moveAside renames a file of which nothing can be read.
 func (db *DB) moveAside(cause error) error {
+	if removed, err := db.removePlain(db.options.Path); removed || err != nil {
+		return err
+	}
 	aside := db.options.Path + DamagedSuffix
 	if err := rename(db.options.Path, aside); err != nil {
 		return fmt.Errorf("move damaged file aside: %w", err)
@@ -306,8 +334,7 @@ func (db *DB) moveAside(cause error) error {
 func (db *DB) salvage(s *source) error {
 	for name, err := range s.found.parts {
 		db.setDamaged([]byte(name), err)
-		r, _ := parseResourceName([]byte(name))
-		db.options.Log.Warn("snapshot dropped, its pages are damaged", "gvr", r, "err", err)
+		db.options.Log.Warn("snapshot dropped, its pages are damaged", "gvr", s.vault.describe([]byte(name)), "err", err)
 	}
 	cause := errors.Join(s.found.rest, fmt.Errorf("%d resources are damaged", len(s.found.parts)))
 	copied, err := copyAside(s, db.options)

@@ -16,12 +16,12 @@ import (
 // stageLocked writes the records of c to the staging bucket.
 func (db *DB) stageLocked(c *change) error {
 	m := new(meta)
-	err := db.writeLocked(func(tx *bbolt.Tx) error {
+	err := db.writeUnder(c.vault, func(tx *bbolt.Tx) error {
 		return deleteBucket(bucketAt(tx, rootBucket, stagingBucket), c.name)
 	})
 	for next := 0; err == nil && next < len(c.order); {
 		start, before := next, *m
-		err = db.writeLocked(func(tx *bbolt.Tx) error {
+		err = db.writeUnder(c.vault, func(tx *bbolt.Tx) error {
 			next, *m = start, before // the transaction may be run again
 			return c.stage(tx, m, &next, db.options.stageBytes)
 		})
@@ -40,10 +40,11 @@ func (c *change) stage(tx *bbolt.Tx, m *meta, next *int, limit int) error {
 		return err
 	}
 	objects.FillPercent = 1
-	w := objectWriter{bucket: objects, meta: m, indexes: newIndexTable(m.Indexes)}
+	w := objectWriter{bucket: objects, shelf: c.objects(), meta: m, indexes: newIndexTable(m.Indexes)}
 	for size := 0; *next < len(c.order) && size < limit; *next++ {
-		rec := &c.batch.Put[c.order[*next]]
-		if err := w.put(rec); err != nil {
+		i := c.order[*next]
+		rec := &c.batch.Put[i]
+		if err := w.put(rec, c.token(i)); err != nil {
 			return err
 		}
 		size += recordSizeHint(rec)

@@ -66,7 +66,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	log.Info("starting", "version", buildVersion(), "configuration", s.name())
 	limitMemory(log)
 
-	db, reason := openSnapshot(cfg.Snapshot.Path, log)
+	db, reason := openSnapshot(cfg.Snapshot, log)
 	if db != nil {
 		defer func() { err = errors.Join(err, closeSnapshot(db)) }()
 	}
@@ -160,13 +160,16 @@ func documents(db *persist.DB) kubeapi.Documents {
 
 // openSnapshot opens the snapshot file. Whatever is wrong with it, informerd
 // serves on from memory: db is nil then, and reason says why.
-func openSnapshot(path string, log *slog.Logger) (db *persist.DB, reason string) {
-	if path == "" {
+func openSnapshot(cfg config.Snapshot, log *slog.Logger) (db *persist.DB, reason string) {
+	if cfg.Path == "" {
 		return nil, "left out by the configuration"
 	}
-	db, err := persist.Open(persist.Options{Path: path, Log: log})
+	keys, err := keyFile(cfg.KeyFile).read()
+	if err == nil { // without its keys nothing may be written
+		db, err = persist.Open(persist.Options{Path: cfg.Path, Keys: keys, Log: log})
+	}
 	if err != nil {
-		log.Error("cannot use the snapshot, serving from memory only", "path", path, "err", err)
+		log.Error("cannot use the snapshot, serving from memory only", "path", cfg.Path, "err", err)
 		return nil, err.Error()
 	}
 	return db, ""

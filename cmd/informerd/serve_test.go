@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -206,5 +207,61 @@ func until(t *testing.T, condition func() bool) {
 		if ctx.Err() != nil {
 			t.Fatal("condition is never met")
 		}
+	}
+}
+
+// Whatever is wrong with the keys of the snapshot, informerd serves on, says what is
+// wrong, and neither loses the file nor writes to it without them.
+func TestServeWrongKey(t *testing.T) {
+	dir := t.TempDir()
+	path, keyFile := dir+"/informerd.db", dir+"/keys"
+	config := writeFile(t, dir+"/config.yaml", "snapshot: {path: "+path+", encryption: {keyFile: "+keyFile+"}}\n")
+	serve := func(want string) string {
+		t.Helper()
+		_, log, stop := startServe(t, "--config", config, "--kubeconfig", dir+"/none")
+		if code := stop(); code != 0 {
+			t.Errorf("exit code %d; log:\n%s", code, log)
+		}
+		if want != "" && !strings.Contains(log.String(), want) {
+			t.Errorf("the log does not say %q:\n%s", want, log)
+		}
+		return log.String()
+	}
+	writeKeys(t, keyFile, "right")
+	keys, err := persist.ReadKeys(keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := persist.Open(persist.Options{Path: path, Keys: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved := savedOf("default", "pods", "v1")
+	saved.ResourceVersions = map[string]string{"": "1"}
+	if err := errors.Join(db.Commit([]cache.Batch{{Saved: saved, Reset: true}}), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if text := serve(""); strings.Contains(text, "level=ERROR") {
+		t.Errorf("errors in the log:\n%s", text)
+	}
+	writeKeys(t, keyFile, "wrong")
+	serve("snapshot file cannot be decrypted, moved aside, starting cold")
+	writeKeys(t, keyFile, "right")
+	serve("back in its place")
+
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(keyFile, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	serve("cannot use the snapshot, serving from memory only")
+	if err := os.Remove(keyFile); err != nil {
+		t.Fatal(err)
+	}
+	serve("keys: no such file or directory")
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the file was changed, %v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 )
 
 func newSnapshotCommand() *cobra.Command {
+	var keys keyFile
 	cmd := &cobra.Command{
 		Use:   "snapshot",
 		Short: "Look into the snapshot file",
@@ -24,13 +25,28 @@ func newSnapshotCommand() *cobra.Command {
 restart instead of listing everything again.
 
 The file belongs to one process at a time: stop informerd first. It is safe to
-delete: informerd then starts cold.`,
+delete: informerd then starts cold.
+
+An encrypted file needs the key file that snapshot.encryption.keyFile names.`,
 	}
-	cmd.AddCommand(newSnapshotInfoCommand(), newSnapshotVerifyCommand(), newSnapshotCompactCommand())
+	cmd.PersistentFlags().StringVar((*string)(&keys), "key-file", "", "the `file` with the key that the snapshot is encrypted with")
+	_ = cmd.MarkPersistentFlagFilename("key-file")
+	cmd.AddCommand(newSnapshotInfoCommand(&keys), newSnapshotVerifyCommand(&keys), newSnapshotCompactCommand())
 	return cmd
 }
 
-func newSnapshotInfoCommand() *cobra.Command {
+// keyFile is the path of a key file, or "".
+type keyFile string
+
+// read returns nil if there is none.
+func (f keyFile) read() (*persist.Keyring, error) {
+	if f == "" {
+		return nil, nil
+	}
+	return persist.ReadKeys(string(f))
+}
+
+func newSnapshotInfoCommand(keys *keyFile) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "info FILE",
@@ -38,7 +54,8 @@ func newSnapshotInfoCommand() *cobra.Command {
 		Long: `Show what a snapshot file holds: for each resource how many objects and bytes,
 the resourceVersion its watch would resume from, and when it was saved.
 
-The file is only read.`,
+Of an encrypted file the name of its key is shown, and without --key-file nothing
+of what it holds. The file is only read.`,
 		Example: "  informerd snapshot info data/informerd.db\n  informerd snapshot info data/informerd.db -o json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,7 +63,11 @@ The file is only read.`,
 				return fmt.Errorf("--output %q: want table or json", output)
 			}
 			cmd.SilenceUsage = true
-			info, err := persist.Info(args[0])
+			ring, err := keys.read()
+			if err != nil {
+				return err
+			}
+			info, err := persist.Info(args[0], ring)
 			if err != nil {
 				return err
 			}
@@ -55,14 +76,18 @@ The file is only read.`,
 				enc.SetIndent("", "  ")
 				return enc.Encode(info)
 			}
-			return printSnapshotInfo(cmd.OutOrStdout(), info)
+			printSnapshotFile(cmd.OutOrStdout(), info)
+			if info.EncryptionKey != "" && ring == nil {
+				return nil
+			}
+			return printSnapshotResources(cmd.OutOrStdout(), info)
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
 	return cmd
 }
 
-func newSnapshotVerifyCommand() *cobra.Command {
+func newSnapshotVerifyCommand(keys *keyFile) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Check every page and every object of a snapshot file",
@@ -75,7 +100,11 @@ informerd leaves out what is damaged and lists those resources again.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cmd.SilenceUsage = true
-			report, err := persist.Verify(args[0])
+			ring, err := keys.read()
+			if err != nil {
+				return err
+			}
+			report, err := persist.Verify(args[0], ring)
 			if err != nil {
 				return err
 			}
@@ -101,7 +130,8 @@ func newSnapshotCompactCommand() *cobra.Command {
 once its copy is complete, so there must be room for both.
 
 There is seldom need: informerd does the same at its start when more than half
-of a large file is free.`,
+of a large file is free. An encrypted file stays as it is encrypted, and needs no
+key for this.`,
 		Example: "  informerd snapshot compact data/informerd.db",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -116,9 +146,16 @@ of a large file is free.`,
 	}
 }
 
-func printSnapshotInfo(out io.Writer, info *persist.FileInfo) error {
-	fmt.Fprintf(out, "File:       %s\nFormat:     %d\nSize:       %s, %s free\nDocuments:  %d\n\n",
-		info.Path, info.Format, byteSize(info.FileBytes), byteSize(info.FreeBytes), info.Documents)
+func printSnapshotFile(out io.Writer, info *persist.FileInfo) {
+	fmt.Fprintf(out, "File:       %s\nFormat:     %d\nSize:       %s, %s free\n",
+		info.Path, info.Format, byteSize(info.FileBytes), byteSize(info.FreeBytes))
+	if info.EncryptionKey != "" {
+		fmt.Fprintf(out, "Encrypted:  with the key %q; --key-file shows what it holds\n", info.EncryptionKey)
+	}
+}
+
+func printSnapshotResources(out io.Writer, info *persist.FileInfo) error {
+	fmt.Fprintf(out, "Documents:  %d\n\n", info.Documents)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CLUSTER\tRESOURCE\tVERSION\tOBJECTS\tBYTES\tDICTIONARIES\tRESOURCEVERSION\tSAVED AT")
 	for _, r := range info.Resources {

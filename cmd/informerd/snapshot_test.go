@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,5 +79,63 @@ func TestSnapshotCommands(t *testing.T) {
 	}
 	if _, err := runSnapshot("info", path, "-o", "xml"); err == nil {
 		t.Error("-o xml was taken")
+	}
+}
+
+// writeKeys writes a key file with a key of each name, which is made of that name.
+func writeKeys(t *testing.T, path string, names ...string) {
+	t.Helper()
+	var text strings.Builder
+	for _, name := range names {
+		text.WriteString(name + ":" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(name[:1], 32))) + "\n")
+	}
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSnapshotCommandsEncrypted: the name of the key is shown to everybody, all else to
+// who has it.
+func TestSnapshotCommandsEncrypted(t *testing.T) {
+	dir := t.TempDir()
+	path, right, wrong := dir+"/informerd.db", dir+"/keys", dir+"/wrong"
+	writeKeys(t, right, "new", "old")
+	writeKeys(t, wrong, "other")
+	keys, err := persist.ReadKeys(right)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := persist.Open(persist.Options{Path: path, NoSync: true, Keys: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := cache.Resource{GVR: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}}
+	err = errors.Join(db.Commit([]cache.Batch{{
+		Saved: cache.Saved{Spec: cache.Spec{Resource: r}, ResourceVersions: map[string]string{"": "4711"}},
+		Reset: true,
+		Put:   []cache.Record{{Key: cache.Key{Namespace: "shop", Name: "web"}, Data: []byte("{}")}},
+	}}), db.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args      []string
+		say, hide string
+		fails     bool
+	}{
+		{[]string{"info", path}, `with the key "new"`, "deployments", false},
+		{[]string{"info", path, "--key-file", right}, "deployments.apps", "damaged", false},
+		{[]string{"info", path, "--key-file", wrong}, "other", "deployments", true},
+		{[]string{"info", path, "--key-file", dir + "/none"}, "no such file", "deployments", true},
+		{[]string{"info", path, "-o", "json"}, `"encryptionKey": "new"`, "deployments", false},
+		{[]string{"verify", path}, "--key-file", "deployments", true},
+		{[]string{"verify", path, "--key-file", right}, "sound: 1 objects of 1 resources", "damaged", false},
+		{[]string{"compact", path}, "was", "deployments", false},
+		{[]string{"verify", path, "--key-file", right}, "sound: 1 objects of 1 resources", "damaged", false},
+	} {
+		out, err := runSnapshot(c.args...)
+		if (err != nil) != c.fails || !strings.Contains(out, c.say) || strings.Contains(out, c.hide) {
+			t.Errorf("%v: %v, want it to say %q and not %q\n%s", c.args, err, c.say, c.hide, out)
+		}
 	}
 }

@@ -121,6 +121,17 @@ func TestValues(t *testing.T) {
 					t.Errorf("configuration is %+v", c.Authentication)
 				}
 			}},
+		{"keys", "persistence: {encryption: {secretName: informerd-keys, key: my-keys}}", func(t *testing.T, all objects) {
+			set := statefulSet(t, all)
+			if got := configOf(t, all, set).Snapshot.Encryption.KeyFile; got != "/etc/informerd-keys/my-keys" {
+				t.Errorf("key file is %q", got)
+			}
+			for _, v := range set.Spec.Template.Spec.Volumes {
+				if v.Name == "keys" && (v.Secret.SecretName != "informerd-keys" || *v.Secret.DefaultMode != 0o400) {
+					t.Errorf("volume is %+v", v.Secret)
+				}
+			}
+		}},
 		{"rights", "rbac: {rules: [{apiGroups: [\"\"], resources: [pods], verbs: [list]}], namespaceRules: {a: [{apiGroups: [\"\"], resources: [secrets], verbs: [get]}]}}",
 			func(t *testing.T, all objects) {
 				if got := get[*rbacv1.ClusterRole](t, all, "ClusterRole/informerd").Rules; len(got) != 1 || got[0].Resources[0] != "pods" {
@@ -227,7 +238,7 @@ func wantEnv(name, value string) func(*testing.T, objects) {
 // TestCombinations: values chosen at random go together.
 func TestCombinations(t *testing.T) {
 	choices := [][]string{
-		{"", "persistence: {enabled: false}", "persistence: {storageClassName: fast, accessModes: [ReadWriteOncePod], annotations: {a: b}}"},
+		{"", "persistence: {enabled: false}", "persistence: {encryption: {secretName: informerd-keys}}", "persistence: {storageClassName: fast, accessModes: [ReadWriteOncePod], annotations: {a: b}}"},
 		{"", "replicas: 0", "replicas: 3"},
 		{"", "resources: {}", "resources: {limits: {cpu: 1, memory: 512Mi}}"},
 		{"", "extraEnv: [{name: HTTPS_PROXY, value: x}]"},
@@ -277,7 +288,8 @@ func TestRestarts(t *testing.T) {
 		"config: {syncs: 4}":                            true,
 		"config: {clusters: [{name: a}]}":               true,
 		"authentication: {anonymous: true}":             true,
-		"replicas: 2":                                   false,
+		"persistence: {encryption: {secretName: keys}}": true,
+		"replicas: 2": false,
 	} {
 		if got := sum(values) != before; got != restarts {
 			t.Errorf("%s: restarts %v, want %v", values, got, restarts)
@@ -310,6 +322,8 @@ func TestMistakes(t *testing.T) {
 		"config: {listen: \"0.0.0.0:80\"}":                      "config.listen",
 		"config: {authentication: {anonymous: true}}":           "config.authentication",
 		"config: {snapshot: {path: /x}}":                        "config.snapshot.path",
+		"config: {snapshot: {encryption: {keyFile: /x}}}":       "config.snapshot.encryption",
+		"persistence: {encryption: {keyFile: /x}}":              "keyFile",
 		"resources: {limits: {memory: lots}}":                   "resources.limits.memory",
 	} {
 		if !strings.Contains(values, "tls:") {

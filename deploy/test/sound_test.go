@@ -224,9 +224,12 @@ func bound(t *testing.T, all objects, set *appsv1.StatefulSet, r install) {
 
 // config is what the chart sets of config.yaml.
 type config struct {
-	Listen         string
-	TLS            struct{ CertFile, KeyFile string }
-	Snapshot       struct{ Path string }
+	Listen   string
+	TLS      struct{ CertFile, KeyFile string }
+	Snapshot struct {
+		Path       string
+		Encryption struct{ KeyFile string }
+	}
 	Authentication struct {
 		Anonymous     bool
 		ClientCAFile  string
@@ -260,7 +263,7 @@ func configured(t *testing.T, all objects, set *appsv1.StatefulSet) {
 	for _, m := range pod.Containers[0].VolumeMounts {
 		mounts[m.MountPath] = m
 	}
-	for _, file := range []string{c.TLS.CertFile, c.TLS.KeyFile, c.Authentication.ClientCAFile, c.Authentication.RequestHeader.ClientCAFile} {
+	for _, file := range []string{c.TLS.CertFile, c.TLS.KeyFile, c.Authentication.ClientCAFile, c.Authentication.RequestHeader.ClientCAFile, c.Snapshot.Encryption.KeyFile} {
 		if file == "" {
 			continue
 		}

@@ -127,7 +127,7 @@ func TestRollingUpgrade(t *testing.T) {
 // other API servers than those of a version.
 func savedOf(t *testing.T, i *harness.Informerd, version string) (others []string) {
 	t.Helper()
-	info, err := persist.Info(i.Snapshot())
+	info, err := persist.Info(i.Snapshot(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

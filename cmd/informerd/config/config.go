@@ -63,6 +63,8 @@ type Cluster struct {
 type Snapshot struct {
 	// Path is the file; "" keeps everything in memory only.
 	Path string
+	// KeyFile has the keys that it is encrypted with; "" leaves it as it is.
+	KeyFile string
 	// Interval is the time between two commits.
 	Interval time.Duration
 }
@@ -181,6 +183,7 @@ func (c *Config) NeedsRestart(next *Config) []string {
 		{"authorization", c.Authorization != next.Authorization},
 		{"clusters", !slices.EqualFunc(c.Clusters, next.Clusters, Cluster.equal)},
 		{"snapshot.path", c.Snapshot.Path != next.Snapshot.Path},
+		{"snapshot.encryption", c.Snapshot.KeyFile != next.Snapshot.KeyFile},
 		{"snapshot.interval", c.Snapshot.Interval != next.Snapshot.Interval},
 		{"verify.interval", c.Verify != next.Verify},
 		{"syncs", c.Syncs != next.Syncs},

@@ -41,7 +41,7 @@ func TestShippedIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = config.Parse("f", []byte("x: 1\nclusters: [{x: 1}]\nsnapshot: {x: 1}\nverify: {x: 1}\nkubernetes: {x: 1}\nlog: {x: 1}\nreferences: [{x: 1}]\nsearch: {x: 1}\nresources: [{x: 1}]"))
+	_, err = config.Parse("f", []byte("x: 1\nclusters: [{x: 1}]\nsnapshot: {x: 1, encryption: {x: 1}}\nverify: {x: 1}\nkubernetes: {x: 1}\nlog: {x: 1}\nreferences: [{x: 1}]\nsearch: {x: 1}\nresources: [{x: 1}]"))
 	for _, e := range errorsOf(t, err) {
 		_, known, ok := strings.Cut(e.Message, "known are ")
 		if !ok {
@@ -81,7 +81,7 @@ listen: localhost:9090
 clusters:
 - {name: east, kubeconfig: /etc/east, context: admin, namespaces: [shop, web-1]}
 - name: west
-snapshot: {path: "", interval: 250ms}
+snapshot: {path: "", interval: 250ms, encryption: {keyFile: /etc/keys}}
 verify: {interval: 0}
 syncs: 3
 kubernetes: {reads: consistent, passthrough: reads}
@@ -107,7 +107,7 @@ resources:
 			{Name: "east", Kubeconfig: "/etc/east", Context: "admin", Namespaces: []string{"shop", "web-1"}},
 			{Name: "west"},
 		},
-		Snapshot:      config.Snapshot{Interval: 250 * time.Millisecond},
+		Snapshot:      config.Snapshot{Interval: 250 * time.Millisecond, KeyFile: "/etc/keys"},
 		Syncs:         3,
 		Authorization: config.Authorization{Mode: config.Review},
 		Kubernetes:    kubeapi.Modes{Reads: kubeapi.Consistent, Passthrough: kubeapi.PassReads, Lists: kubeapi.Strict},
@@ -145,7 +145,7 @@ func TestMistakes(t *testing.T) {
 		{"unknown key", "lisen: x", []string{`f:1:1: lisen: unknown key, did you mean "listen"?`}},
 		{"unknown key, nothing near", "a:\nsnapshot:\n  zzzzzzzz: 1", []string{
 			`f:1:1: a: unknown key, known are authentication, authorization, clusters, kubernetes, listen, log, references, resources, search, snapshot, syncs, tls, verify`,
-			`f:3:3: snapshot.zzzzzzzz: unknown key, known are interval, path`,
+			`f:3:3: snapshot.zzzzzzzz: unknown key, known are encryption, interval, path`,
 		}},
 		{"case", "resources:\n- match: [pods]\n  labelselector: a=b", []string{
 			`f:3:3: resources[0].labelselector: unknown key, did you mean "labelSelector"?`,
@@ -172,6 +172,15 @@ func TestMistakes(t *testing.T) {
 		{"listen without port", "listen: localhost", []string{`f:1:9: listen: listen address "localhost": want host:port: address localhost: missing port in address`}},
 		{"listen with bad port", "listen: a:99999", []string{`f:1:9: listen: listen address "a:99999": port "99999" is not a number from 0 to 65535`}},
 		{"listen beyond loopback", "listen: 0.0.0.0:80", []string{`f:1:9: listen: listen address "0.0.0.0:80" is not a loopback address, and informerd has no authentication configured: whoever reaches it could read everything it holds; configure authentication, or listen on 127.0.0.1:80 and put an authenticating proxy in front of it on the same machine`}},
+		{"encryption without keys", "snapshot:\n  encryption: {}", []string{
+			`f:2:15: snapshot.encryption: needs keyFile; leave encryption out for a snapshot that is not encrypted`,
+		}},
+		{"encryption without a name", "snapshot:\n  encryption: {keyFile: ''}", []string{
+			`f:2:15: snapshot.encryption: needs keyFile; leave encryption out for a snapshot that is not encrypted`,
+		}},
+		{"encryption with a key in its place", "snapshot:\n  encryption: {key: x}", []string{
+			`f:2:16: snapshot.encryption.key: unknown key, known are keyFile`,
+		}},
 		{"duration", "snapshot:\n  interval: 1x", []string{`f:2:13: snapshot.interval: bad duration "1x": write one such as 500ms, 1s, 5m or 1h`}},
 		{"duration without unit", "snapshot: {interval: 30}", []string{`f:1:22: snapshot.interval: bad duration "30": write one such as 500ms, 1s, 5m or 1h`}},
 		{"duration out of range", "snapshot: {interval: 0s}\nverify: {interval: 1s}", []string{
@@ -282,8 +291,8 @@ func TestNeedsRestart(t *testing.T) {
 		return c
 	}
 	old := parse("")
-	next := parse("listen: localhost:1\ntls: {certFile: a, keyFile: b}\nauthentication: {}\nauthorization: {mode: rbac}\nclusters: [{name: default, context: x}]\nsnapshot: {path: x, interval: 2s}\nverify: {interval: 2h}\nsyncs: 2\nlog: {level: debug, format: json}\nresources: [{match: [pods]}]")
-	want := []string{"listen", "tls", "authentication", "authorization", "clusters", "snapshot.path", "snapshot.interval", "verify.interval", "syncs", "log.format"}
+	next := parse("listen: localhost:1\ntls: {certFile: a, keyFile: b}\nauthentication: {}\nauthorization: {mode: rbac}\nclusters: [{name: default, context: x}]\nsnapshot: {path: x, interval: 2s, encryption: {keyFile: x}}\nverify: {interval: 2h}\nsyncs: 2\nlog: {level: debug, format: json}\nresources: [{match: [pods]}]")
+	want := []string{"listen", "tls", "authentication", "authorization", "clusters", "snapshot.path", "snapshot.encryption", "snapshot.interval", "verify.interval", "syncs", "log.format"}
 	if got := old.NeedsRestart(next); !slices.Equal(got, want) {
 		t.Errorf("NeedsRestart() = %v, want %v", got, want)
 	}

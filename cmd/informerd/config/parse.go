@@ -166,10 +166,21 @@ func (r *reader) snapshot(n *yaml.Node, path string, s *Snapshot) {
 			file, _ := r.text(n, path)
 			s.Path = expandHome(file)
 		},
+		"encryption": func(n *yaml.Node, path string) { r.encryption(n, path, s) },
 		"interval": func(n *yaml.Node, path string) {
 			s.Interval = r.duration(n, path, false, 100*time.Millisecond, time.Hour, s.Interval)
 		},
 	})
+}
+
+// encryption reads where the keys are. An empty name is no way to say that there is no
+// encryption: who wrote it may believe that there is.
+func (r *reader) encryption(n *yaml.Node, path string, s *Snapshot) {
+	said := len(r.errs)
+	r.mapping(n, path, fieldsOf{"keyFile": r.path(&s.KeyFile)})
+	if s.KeyFile == "" && len(r.errs) == said {
+		r.errorf(n, path, "needs keyFile; leave encryption out for a snapshot that is not encrypted")
+	}
 }
 
 func (r *reader) kubernetes(n *yaml.Node, path string, m *kubeapi.Modes) {

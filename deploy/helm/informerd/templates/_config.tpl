@@ -8,6 +8,7 @@ tls: /etc/informerd-tls
 clientCA: /etc/informerd-client-ca
 requestHeader: /etc/informerd-request-header
 data: /var/lib/informerd
+keys: /etc/informerd-keys
 {{- end }}
 
 {{/*
@@ -20,8 +21,10 @@ names the keys of config.yaml which the chart sets.
 {{- fail (printf "config.%s: the chart sets it, see the values authentication, authorization, service and tls" $key) }}
 {{- end }}
 {{- end }}
-{{- if hasKey (dig "snapshot" (dict) .Values.config) "path" }}
-{{- fail "config.snapshot.path: the chart sets it, see the value persistence" }}
+{{- range $key := list "path" "encryption" }}
+{{- if hasKey (dig "snapshot" (dict) $.Values.config) $key }}
+{{- fail (printf "config.snapshot.%s: the chart sets it, see the value persistence" $key) }}
+{{- end }}
 {{- end }}
 {{- $paths := include "informerd.paths" . | fromYaml }}
 {{- $given := .Values.authentication }}
@@ -36,10 +39,16 @@ names the keys of config.yaml which the chart sets.
 {{- $_ := set $authentication "requestHeader" $proxy }}
 {{- end }}
 {{- end }}
+{{- $snapshot := dict "path" (printf "%s/informerd.db" $paths.data) }}
+{{- with .Values.persistence.encryption }}
+{{- if .secretName }}
+{{- $_ := set $snapshot "encryption" (dict "keyFile" (printf "%s/%s" $paths.keys .key)) }}
+{{- end }}
+{{- end }}
 {{- $own := dict
   "listen" (printf ":%s" (include "informerd.port" .))
   "tls" (dict "certFile" (printf "%s/tls.crt" $paths.tls) "keyFile" (printf "%s/tls.key" $paths.tls))
-  "snapshot" (dict "path" (printf "%s/informerd.db" $paths.data))
+  "snapshot" $snapshot
   "authentication" $authentication
   "authorization" .Values.authorization
 }}
