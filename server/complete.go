@@ -87,7 +87,7 @@ func (s *Server) completeResources(ctx context.Context, p params, q complete.Que
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.checkKnown(cluster); err != nil {
+	if _, err := s.checkKnown(ctx, cluster); err != nil {
 		return nil, err
 	}
 	var views []*cache.View

@@ -91,7 +91,7 @@ func (g *groupWatch) run(ctx context.Context, data []byte) error {
 			if errors.Is(err, cache.ErrStopped) {
 				continue // another store takes its place, or the resource is gone
 			}
-			return g.out.failure(statusOf(err))
+			return g.out.failure(statusOf(discreet(ctx, err)))
 		}
 	}
 }

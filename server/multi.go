@@ -82,7 +82,7 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	if err := negotiate(w, r, q.output.mediaType()); err != nil {
 		return err
 	}
-	missing := s.undiscoveredKinds(s.clustersOf(r.Context(), p), patternsOf(p))
+	missing := s.undiscoveredKinds(r.Context(), s.clustersOf(r.Context(), p), patternsOf(p))
 	views, err := s.see(r.Context(), p, q)
 	if err != nil {
 		return err
