@@ -107,6 +107,102 @@ func TestRevokedWhileWaiting(t *testing.T) {
 	}
 }
 
+// TestRevokedWhileScanning: who waits for processors, behind others, is answered by the
+// rights that they have when they got them.
+func TestRevokedWhileScanning(t *testing.T) {
+	const scans = "filter=object.spec.nodeName.startsWith('n')"
+	for target, codes := range map[string][2]int{
+		"/v1/resources/pods/objects?" + scans:                          {http.StatusGone, http.StatusForbidden},
+		"/v1/resources/pods/objects?output=csv&" + scans:               {http.StatusGone, http.StatusForbidden},
+		"/v1/resources/pods/objects?groupBy=spec.nodeName&" + scans:    {http.StatusGone, http.StatusForbidden},
+		"/v1/resources/pods/objects?explain=true&" + scans:             {http.StatusGone, http.StatusForbidden},
+		"/v1/query?" + scans:                                           {http.StatusGone, http.StatusGone},
+		"/v1/query?resources=pods&" + scans:                            {http.StatusGone, http.StatusForbidden},
+		"/v1/search?q=web&" + scans:                                    {http.StatusGone, http.StatusGone},
+		"/api/v1/namespaces/a/pods?fieldSelector=status.phase=Running": {http.StatusForbidden, http.StatusForbidden},
+		"/api/v1/pods?visible=true&fieldSelector=status.phase=Running": {http.StatusForbidden, http.StatusForbidden},
+	} {
+		for n, scope := range []cache.Scope{cache.NewScope([]string{"b"}, nil), {}} {
+			synctest.Test(t, func(t *testing.T) {
+				user := jane()
+				w := newGuarded(t, user)
+				w.Options.RequestTimeout = time.Minute
+				others := w.turns.Ask("others")
+				defer others.Done()
+				var give []func()
+				for range cache.Workers() {
+					g, err := others.Take(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					give = append(give, g)
+				}
+				rec, done := httptest.NewRecorder(), make(chan struct{})
+				go func() {
+					defer close(done)
+					r := httptest.NewRequest(http.MethodGet, target, nil)
+					r.Host = "localhost:8080"
+					w.Handler().ServeHTTP(rec, r)
+				}()
+				time.Sleep(2 * time.Second)
+				select {
+				case <-done:
+					t.Fatalf("%s does not wait: %d %s", target, rec.Code, rec.Body)
+				default:
+				}
+				user.Grant(podsResource, scope)
+				for _, g := range give {
+					g()
+				}
+				<-done
+				if text := rec.Body.String(); rec.Code != codes[n] || strings.Contains(text, "uid-a") || strings.Contains(text, `"one"`) {
+					t.Errorf("%s by rights %d: %d %s", target, n, rec.Code, text)
+				}
+			})
+		}
+	}
+}
+
+// TestGroupsComputedByOtherRights: nor are groups told that were computed by rights of
+// before.
+func TestGroupsComputedByOtherRights(t *testing.T) {
+	const scanned = "/v1/query?resources=pods&watch=true&filter=object.spec.nodeName.startsWith('n')&"
+	for _, target := range []string{scanned + "groupBy=metadata.namespace", scanned + "facets=metadata.namespace"} {
+		synctest.Test(t, func(t *testing.T) {
+			user := jane()
+			w := newGuarded(t, user)
+			written, _ := w.stream(t, target)
+			time.Sleep(3 * time.Second)
+			before := written()
+			others := w.turns.Ask("others")
+			defer others.Done()
+			var give []func()
+			for range cache.Workers() {
+				g, err := others.Take(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				give = append(give, g)
+			}
+			w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n1", 110)) // groups are computed anew
+			w.pods.apply(t, cache.Added, pod("a", "late", "web", "n1", 111))
+			time.Sleep(3 * time.Second)
+			user.Grant(podsResource, cache.NewScope([]string{"b"}, nil))
+			for _, g := range give {
+				g()
+			}
+			time.Sleep(3 * time.Second)
+			text := strings.TrimPrefix(written(), before)
+			if _, groups, ok := strings.Cut(text, `"type":"GROUPS"`); ok && strings.Contains(groups, `"a"`) {
+				t.Errorf("%s:\n%s", target, text)
+			}
+			if _, facets, ok := strings.Cut(text, `"type":"FACETS"`); ok && strings.Contains(facets, `"value":"a"`) {
+				t.Errorf("%s:\n%s", target, text)
+			}
+		})
+	}
+}
+
 // TestRevokedWhileResuming: a stream that waits for where its client is begins with what
 // may be seen after that.
 func TestRevokedWhileResuming(t *testing.T) {

@@ -161,6 +161,9 @@ func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request
 		return err
 	}
 	defer release()
+	if err := may.recheck(r.Context()); err != nil {
+		return err
+	}
 	if a.Timeout > 0 && !req.watch && (timeout == 0 || timeout > a.Timeout) {
 		timeout = a.Timeout
 	}
@@ -177,18 +180,20 @@ func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request
 
 // serveDocument answers what is about the API and not about objects.
 func (a *API) serveDocument(w http.ResponseWriter, r *http.Request, req *request) error {
-	who := access.From(r.Context())
-	switch ok, err := who.Path(r.Context(), "get", req.path()); {
-	case err != nil:
-		return access.Unknown(who, err)
-	case !ok:
-		return access.ForbiddenPath(who, "get", req.path())
+	if err := mayRead(r.Context(), req.path()); err != nil {
+		return err
 	}
+	asked := time.Now()
 	release, err := a.Admit(r.Context(), Single)
 	if err != nil {
 		return err
 	}
 	defer release()
+	if time.Since(asked) >= rightsInterval {
+		if err := mayRead(r.Context(), req.path()); err != nil {
+			return err
+		}
+	}
 	switch req.parts[0] {
 	case "version":
 		return a.version(w, r, req)
@@ -196,6 +201,18 @@ func (a *API) serveDocument(w http.ResponseWriter, r *http.Request, req *request
 		return a.openAPI(w, r, req)
 	}
 	return a.discovery(w, r, req)
+}
+
+// mayRead refuses a path that is no resource to those who may not read it.
+func mayRead(ctx context.Context, path string) error {
+	who := access.From(ctx)
+	switch ok, err := who.Path(ctx, "get", path); {
+	case err != nil:
+		return access.Unknown(who, err)
+	case !ok:
+		return access.ForbiddenPath(who, "get", path)
+	}
+	return nil
 }
 
 // size is Single for one object.
