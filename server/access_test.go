@@ -150,6 +150,25 @@ func TestSelectorsDoNotWidenScope(t *testing.T) {
 	}
 }
 
+// TestRightsComeFirst: what may not be seen is refused before tags, tokens and the state
+// of what is held are looked at.
+func TestRightsComeFirst(t *testing.T) {
+	w := newGuarded(t, jane())
+	w.nodes.set(cache.Failed, "hush")
+	const token = "nonsense"
+	for _, target := range []string{
+		"/v1/query?resources=nodes", "/v1/query?resources=nodes,secrets&namespace=b", "/v1/query?resources=pods&namespace=b", "/v1/query?resources=pods&namespace=b&limit=1&continue=" + token,
+		"/v1/query?resources=nodes&groupBy=kind", "/v1/query?resources=nodes&facets=kind", "/v1/query?resources=nodes&continue=" + token, "/v1/query?resources=nodes&watch=true",
+		podObjects + "?namespace=b", podObjects + "?namespace=b&continue=" + token, podObjects + "/b/three", "/v1/resources/nodes/objects", "/v1/resources/nodes/objects/-/n1",
+		"/v1/resources/pods/indexes/none/x?namespace=b", "/v1/resources/secrets/objects?namespace=b", "/v1/resources/nodes/indexes", "/v1/resources/nodes/indexes/label",
+		"/v1/complete?for=paths&resource=nodes", "/v1/graph/nodes/-/n1",
+		"/api/v1/nodes", "/api/v1/namespaces/b/pods?continue=" + token, "/api/v1/namespaces/b/pods/three", "/openapi/v2", "/apis",
+	} {
+		rec := w.get(t, target, "If-None-Match", "*", "Last-Event-ID", "nonsense")
+		wantStatus(t, rec, http.StatusForbidden, "Forbidden", "")
+	}
+}
+
 // TestSight: what may be seen of a cluster is that of all that is watched.
 func TestSight(t *testing.T) {
 	w := newGuarded(t, jane())

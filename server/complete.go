@@ -115,7 +115,7 @@ func (s *Server) completeObjects(w http.ResponseWriter, r *http.Request, q compl
 	if err != nil {
 		return nil, err
 	}
-	readable, err := readableOf(w, r, res, cache.List)
+	readable, err := readableOf(w, r, res, nil, cache.List)
 	if err != nil {
 		return nil, err
 	}

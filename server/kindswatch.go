@@ -60,6 +60,9 @@ type batch struct {
 	events  []cache.Event
 	version string
 	err     error
+	if err == nil {
+		err = refusedAll(views, q.Namespaces)
+	}
 }
 
 // watchKinds streams what q selects of many resources. Resources that come, go,

@@ -84,6 +84,9 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	}
 	missing := s.undiscoveredKinds(r.Context(), s.clustersOf(r.Context(), p), patternsOf(p))
 	views, err := s.see(r.Context(), p, q)
+	if err == nil {
+		err = refusedAll(views, q.Namespaces)
+	}
 	if err != nil {
 		return err
 	}
@@ -104,6 +107,18 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Del("ETag")
 	}
 	return s.answerKinds(w, r, q, views, a)
+}
+
+// refusedAll is why nothing of what is asked for may be seen of any resource; nil if
+// something may. It comes before what else is wrong with a question, and before tags and
+// tokens.
+func refusedAll(kinds []*viewed, namespaces []string) (err error) {
+	for _, k := range kinds {
+		if err = k.refused(namespaces); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // answerKinds shapes what was found.
