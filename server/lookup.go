@@ -135,6 +135,10 @@ func notReadable(w http.ResponseWriter, view *cache.View) error {
 // namespaceMissing is notReadable of one namespace of a resource.
 func namespaceMissing(w http.ResponseWriter, view *cache.View, m cache.MissingNamespace) error {
 	w.Header().Set(cache.StateHeader, string(m.State))
+	return noNamespaceData(view, m)
+}
+
+func noNamespaceData(view *cache.View, m cache.MissingNamespace) error {
 	seconds := int32(1)
 	if m.State == cache.Forbidden || m.State == cache.Failed {
 		seconds = retryGivenUp

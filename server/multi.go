@@ -297,8 +297,12 @@ func askKinds(ctx context.Context, kinds []*viewed, q cache.Query, table bool) (
 }
 
 // isOwn reports whether a question cannot be asked of one resource, and perhaps of
-// others: it has no such index, its rule takes the field out, or it may not be seen.
+// others: it has no such index, its rule takes the field out, there is no data of the
+// namespace, or it may not be seen.
 func isOwn(err error) bool {
+	if _, lacks := errors.AsType[*lackingError](err); lacks {
+		return true
+	}
 	bad, ok := errors.AsType[*cache.InvalidError](err)
 	return ok && (bad.Parameter == "index" || bad.Parameter == "fieldSelector") || apierrors.IsForbidden(err)
 }
@@ -314,6 +318,15 @@ func (a *kindsAnswer) ask(ctx context.Context, i int, q cache.Query) (kindState,
 			state.Reason = "there is no data"
 		}
 		return state, nil
+	}
+	without, err := res.lacking(q.Namespaces)
+	if err != nil {
+		return state, err
+	}
+	for _, l := range without {
+		if l.state == "" { // the others are told already
+			state.missing = strings.TrimSpace(state.missing + " " + l.namespace)
+		}
 	}
 	found, err := res.reader.Select(ctx, q)
 	if err != nil {

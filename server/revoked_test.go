@@ -261,7 +261,11 @@ func TestNamespaceNotWatched(t *testing.T) {
 	rule.Namespaces = []string{"a"}
 	w.caches.resources[2] = newResource(t, rule, cache.Live)
 	w.caches.resources[2].replace(t, "100", pod("a", "one", "web", "n1", 10))
-	for _, target := range []string{podObjects + "?namespace=b", podObjects + "?namespace=b&watch=true"} {
+	for _, target := range []string{
+		podObjects + "?namespace=b", podObjects + "?namespace=b&watch=true", podObjects + "?namespace=b&groupBy=kind", podObjects + "?namespace=b&groupBy=kind&watch=true",
+		"/v1/query?resources=pods&namespace=b", "/v1/query?resources=pods&namespace=b&watch=true", "/v1/query?resources=pods&namespace=b&facets=kind",
+		"/v1/query?resources=pods&namespace=b&groupBy=kind", "/v1/query?resources=pods&namespace=b&groupBy=kind&watch=true", "/v1/query?resources=pods&namespace=b&explain=true",
+	} {
 		s := wantStatus(t, w.get(t, target), http.StatusNotFound, "NotFound", "namespace b")
 		if s.Details == nil || len(s.Details.Causes) != 1 || s.Details.Causes[0].Type != "NotWatched" {
 			t.Errorf("%s: %+v", target, s.Details)
@@ -271,8 +275,24 @@ func TestNamespaceNotWatched(t *testing.T) {
 	if warning := rec.Header().Get("Warning"); rec.Code != http.StatusOK || !strings.Contains(warning, "b (not watched)") {
 		t.Errorf("of a and b: %d, warning %q", rec.Code, warning)
 	}
-	if rec := w.get(t, podObjects+"?namespace=b*"); rec.Code != http.StatusOK {
-		t.Errorf("of b*: %d", rec.Code)
+	for _, target := range []string{podObjects + "?namespace=b*", "/v1/query?resources=pods&namespace=b*"} {
+		if rec := w.get(t, target); rec.Code != http.StatusOK {
+			t.Errorf("%s: %d", target, rec.Code)
+		}
+	}
+	rec = w.get(t, "/v1/query?resources=pods&namespace=a&namespace=b")
+	if without := rec.Header().Get("Informerd-Unanswered"); rec.Code != http.StatusOK || without != "pods of namespaces b" {
+		t.Errorf("of a and b of many: %d without %q", rec.Code, without)
+	}
+	// Of several resources the others answer.
+	var both kindsAnswered
+	w.getJSON(t, "/v1/query?resources=pods,nodes&namespace=b", &both)
+	if states := both.states(); states != "nodes:live pods:live!" || !strings.Contains(both.Metadata.Resources[1].Reason, "does not hold that namespace") {
+		t.Errorf("of pods and nodes: %s, %+v", states, both.Metadata.Resources)
+	}
+	rec = w.get(t, "/v1/query?resources=pods,nodes&namespace=b&watch=true&timeoutSeconds=1")
+	if text := rec.Body.String(); !strings.Contains(text, `{"type":"STATE","resource":"pods","state":"live","reason":"pods of namespace b are not here`) {
+		t.Errorf("a stream of pods and nodes:\n%s", text)
 	}
 }
 
