@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/rest"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/replica"
@@ -120,7 +119,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	})
 	g.Go(func() error { return srv.Run(serving) })
 	for _, r := range keepers {
-		r.connected = func(cluster string, config *rest.Config) error {
+		r.connected = func(cluster string, config replica.ClusterConfig) error {
 			return errors.Join(ups.connect(cluster, config), doors.connect(cluster, config))
 		}
 		g.Go(func() error { return r.Run(ctx) })
