@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -63,7 +64,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	log := newLogger(out, cfg.Log.Format, level)
 	routeKlog(log)
 	log.Info("starting", "version", buildVersion(), "configuration", s.name())
-	limitMemory(log)
+	limitMemory(memlimit.FromCgroup, log)
 
 	db, reason := openSnapshot(cfg.Snapshot.Path, log)
 	if db != nil {
