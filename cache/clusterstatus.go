@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -19,19 +20,29 @@ type ClusterStatus struct {
 	Discovered bool
 }
 
-// NotDiscovered is ErrNotSynced with what keeps the cluster from telling which
+// NotDiscovered is a *NotDiscoveredError with what keeps the cluster from telling which
 // resources it has; nil once it has told. Whoever finds a resource missing asks
 // before looking: what is missing after that is not there.
 func (s ClusterStatus) NotDiscovered() error {
 	if s.Discovered {
 		return nil
 	}
-	name, why := "the cluster", s.Err
-	if s.Name != "" {
-		name = "cluster " + s.Name
-	}
-	if why == "" {
-		why = "it is being asked"
-	}
-	return fmt.Errorf("%w: not all resources of %s are known yet: %s", ErrNotSynced, name, why)
+	return &NotDiscoveredError{s.Name, cmp.Or(s.Err, "it is being asked")}
 }
+
+// NotDiscoveredError is the ErrNotSynced of a cluster that has not told all its resources.
+type NotDiscoveredError struct {
+	Cluster string
+	// Why ends the message. It may be an error of a connection, with addresses.
+	Why string
+}
+
+func (e *NotDiscoveredError) Error() string {
+	name := "the cluster"
+	if e.Cluster != "" {
+		name = "cluster " + e.Cluster
+	}
+	return fmt.Sprintf("%v: not all resources of %s are known yet: %s", ErrNotSynced, name, e.Why)
+}
+
+func (*NotDiscoveredError) Unwrap() error { return ErrNotSynced }

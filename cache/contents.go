@@ -91,6 +91,7 @@ func (c *contents) put(o *Object) (old *Object) {
 		c.indexes.remove(e.row, old.terms, o.terms)
 		c.indexes.add(e.row, o.terms, old.terms)
 		c.created.move(e.row, old, o)
+		c.seen.change(e.row)
 	} else {
 		e.row = c.newRow()
 		c.indexes.add(e.row, o.terms, nil)

@@ -46,7 +46,7 @@ func (s *Store) leading(m *Matcher, limit int) (*leading, error) {
 	if !ok {
 		return nil, nil
 	}
-	c := &candidates{matcher: m, version: s.version, revision: s.revision, all: s.treeLocked()}
+	c := &candidates{matcher: m, version: s.version, revision: s.revisionLocked(m.scope), all: s.treeLocked()}
 	if !rows.all {
 		c.rows = rows.bitmap()
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -22,7 +23,6 @@ type Pager[About any] struct {
 	opts  StoreOptions
 
 	mu      sync.Mutex // guards all below
-	last    uint64
 	byID    map[uint64]*list.Element
 	owned   map[string]*owned[About] // those who have lists under way
 	objects int                      // of all lists
@@ -184,8 +184,11 @@ func (c *cursor[About]) whole(ctx context.Context) ([]*Object, error) {
 func (p *Pager[About]) add(c *cursor[About]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.last++
-	c.id, c.used = p.last, time.Now()
+	// It tells nobody how many lists others read, and is always as long.
+	for c.id == 0 || p.byID[c.id] != nil {
+		c.id = 1e18 + rand.Uint64N(9e18)
+	}
+	c.used = time.Now()
 	mine := p.owned[c.question.Owner]
 	if mine == nil {
 		mine = &owned[About]{}

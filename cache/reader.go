@@ -8,9 +8,9 @@ import (
 )
 
 // Reader reads a copy as somebody sees it: what it answers is what it would answer if
-// there were no objects beyond its Scope, down to counts, plans and the number of
-// objects that are left of a list. Only versions, and how far the copy is, are those
-// of the resource as a whole.
+// there were no objects beyond its Scope, down to counts, plans, revisions and the number
+// of objects that are left of a list. Only versions, and how far the copy is, are those
+// of the resource as a whole: the API server tells them, too.
 //
 // Its methods are those of the same names of Store. Any goroutine may use it.
 type Reader struct {
@@ -53,11 +53,15 @@ func (r *Reader) Get(k Key) (*Object, bool) {
 
 // GetAt is Store.GetAt.
 func (r *Reader) GetAt(k Key) (o *Object, version string, revision uint64, ok bool) {
-	o, version, revision, ok = r.store.GetAt(k)
+	s, p := r.store, probe(k)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	version, revision = s.version, s.revisionLocked(r.scope)
 	if !r.scope.Sees(k) {
 		return nil, version, revision, false
 	}
-	return o, version, revision, ok
+	e, ok := s.contents.tree.Get(p)
+	return e.obj, version, revision, ok
 }
 
 // Watch is Store.Watch. Events of objects that are not seen are passed over.
@@ -109,8 +113,15 @@ func (r *Reader) Size() (objects int, bytes, rawBytes int64) {
 // Version is Store.Version.
 func (r *Reader) Version() string { return r.store.Version() }
 
-// Revision is Store.Revision.
-func (r *Reader) Revision() uint64 { return r.store.Revision() }
+// Revision is Store.Revision of what is seen: changes of what is not leave it alone, and
+// it does not grow, it only becomes another.
+func (r *Reader) Revision() uint64 {
+	s := r.store
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	s.contents.seenBy(r.scope) // so that changes are counted from now on
+	return s.revisionLocked(r.scope)
+}
 
 // Epoch is Store.Epoch.
 func (r *Reader) Epoch() string { return r.store.Epoch() }

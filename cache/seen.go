@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"hash/maphash"
+	"math/rand/v2"
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -11,7 +13,7 @@ const maxSeen = 32
 
 // seen keeps which rows some scopes see, those that were asked with lately: who sees
 // a part of the objects asks again, and a part may be of a thousand namespaces. Rows
-// come and go as objects do; what becomes of an object does not matter, since what
+// come and go as objects do; what becomes of an object is only counted, since what
 // is seen depends on its key alone. The zero value is ready.
 //
 // It is guarded by the lock of its Store, but that readers make sets, too.
@@ -26,6 +28,9 @@ type seenRows struct {
 	scope Scope
 	rows  *roaring.Bitmap
 	asked uint64 // the last time
+	// changes counts those of what is seen. It begins anywhere: a set that is made again
+	// has nothing of the count of the one before.
+	changes uint64
 }
 
 // seenBy is the rows that scope sees, nil for all. They must not be modified, nor
@@ -43,12 +48,45 @@ func (c *contents) seenBy(scope Scope) *roaring.Bitmap {
 	digest := scope.Digest()
 	set := s.sets[digest]
 	if set == nil {
-		set = &seenRows{scope: scope, rows: c.see(scope)}
+		set = &seenRows{scope: scope, rows: c.see(scope), changes: rand.Uint64()}
 		s.keep(digest, set)
 	}
 	s.asked++
 	set.asked = s.asked
 	return set.rows
+}
+
+// changesOf counts the changes of what a scope sees that is kept.
+func (s *seen) changesOf(scope Scope) (n uint64, kept bool) {
+	s.making.Lock()
+	defer s.making.Unlock()
+	set := s.sets[scope.Digest()]
+	if set == nil {
+		return 0, false
+	}
+	return set.changes, true
+}
+
+// revisionSeed makes what is hashed with it mean nothing to readers.
+var revisionSeed = maphash.MakeSeed()
+
+// revisionLocked is Revision for who sees no more than a Scope: it is another number when
+// something of that has changed, or the version that they are told. How often something
+// that is not seen changes has no part in it, neither as a number to be counted by nor as
+// one that moves. Where the rows of the Scope are not kept, as for a question that they
+// are of no use to, it is one that never comes again.
+func (s *Store) revisionLocked(scope Scope) uint64 {
+	if scope.Whole() {
+		return s.revision
+	}
+	changes, kept := s.contents.seen.changesOf(scope)
+	if !kept && !scope.Empty() {
+		return rand.Uint64()
+	}
+	return maphash.Comparable(revisionSeed, struct {
+		version string
+		changes uint64
+	}{s.version, changes})
 }
 
 // keep enters a set in place of the one that was asked for least recently.
@@ -72,13 +110,25 @@ func (s *seen) add(row uint32, o *Object) {
 	for _, set := range s.sets {
 		if set.scope.Sees(o.Key()) {
 			set.rows.Add(row)
+			set.changes++
+		}
+	}
+}
+
+// change is of the object in a row.
+func (s *seen) change(row uint32) {
+	for _, set := range s.sets {
+		if set.rows.Contains(row) {
+			set.changes++
 		}
 	}
 }
 
 func (s *seen) remove(row uint32) {
 	for _, set := range s.sets {
-		set.rows.Remove(row)
+		if set.rows.CheckedRemove(row) {
+			set.changes++
+		}
 	}
 }
 

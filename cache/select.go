@@ -110,14 +110,14 @@ func (s *Store) candidates(m *Matcher) (*candidates, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &candidates{matcher: m, version: s.version, revision: s.revision}
+	c := &candidates{matcher: m, version: s.version}
 	if keys, ok := m.keys(m.extraction.spec.Namespaced); ok {
-		c.objs = s.contents.getAll(keys, m.scope)
+		c.objs, c.revision = s.contents.getAll(keys, m.scope), s.revisionLocked(m.scope)
 		return c, nil
 	}
 	p := newPlanner(s.contents, m)
 	p.addRanges(m.ranges, s.contents)
-	c.plan.Indexes = p.names
+	c.plan.Indexes, c.revision = p.names, s.revisionLocked(m.scope)
 	switch rows := p.rows(s.contents.live); {
 	case p.none:
 		c.objs = []*Object{}

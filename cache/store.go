@@ -138,11 +138,7 @@ func (s *Store) Get(k Key) (*Object, bool) {
 
 // GetAt is Get with the version and the revision of the Store that the answer is of.
 func (s *Store) GetAt(k Key) (o *Object, version string, revision uint64, ok bool) {
-	p := probe(k)
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	e, ok := s.contents.tree.Get(p)
-	return e.obj, s.version, s.revision, ok
+	return s.whole().GetAt(k)
 }
 
 // Version is the resourceVersion the Store holds everything up to, "" before

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"slices"
 	"time"
 
 	"github.com/informerd/informerd/cache/internal/inside"
@@ -84,16 +83,38 @@ func (v *View) Hold(s *Store) *View {
 // same meaning in the other. That of none is none.
 func (v *View) SameCopy(o *View) bool { return v.store != nil && v.store == o.store }
 
+// HiddenReason stands for the Reason of what is seen in part: it is told to who sees the
+// whole.
+const HiddenReason = "who may see all of it is told why"
+
 // SeenBy is the View as it may be shown to who sees no more than a Scope: without the
-// names of namespaces that nothing is seen of.
+// names of namespaces that nothing is seen of, and without reasons. Those are what the
+// API server answered to informerd, and what went wrong with objects and connections:
+// they may name objects, namespaces, users and addresses.
 func (v *View) SeenBy(s Scope) *View {
-	if s.Whole() || !slices.ContainsFunc(v.Missing, func(m MissingNamespace) bool { return !s.Touches(m.Namespace) }) {
+	if s.Whole() {
 		return v
 	}
 	seen := *v
-	seen.Missing = slices.DeleteFunc(slices.Clone(v.Missing), func(m MissingNamespace) bool { return !s.Touches(m.Namespace) })
-	seen.Reason = "" // it tells why they are missing
+	seen.Reason, seen.Missing = "", nil
+	if v.Reason != "" && v.State != Live {
+		seen.Reason = HiddenReason
+	}
+	for _, m := range v.Missing {
+		if s.Touches(m.Namespace) {
+			seen.Missing = append(seen.Missing, m.SeenBy(s))
+		}
+	}
 	return &seen
+}
+
+// SeenBy is m as it may be shown to who sees no more than a Scope, which is something of
+// the namespace: without its reason.
+func (m MissingNamespace) SeenBy(s Scope) MissingNamespace {
+	if !s.Whole() && m.Reason != "" {
+		m.Reason = HiddenReason
+	}
+	return m
 }
 
 // Aged is the View as it is now: who waited long since it was taken, for a version that

@@ -36,7 +36,8 @@ type client struct {
 	alone bool // each question has a connection of its own
 }
 
-func newClient(config *rest.Config, httpClient *http.Client) (*client, error) {
+// newClient makes a client of config, and of what else opts say.
+func newClient(config *rest.Config, opts Options) (*client, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 0 // it would cut the watches
 	if config.UserAgent == "" {
@@ -46,25 +47,32 @@ func newClient(config *rest.Config, httpClient *http.Client) (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read server address: %w", err)
 	}
-	if httpClient == nil {
-		if httpClient, err = rest.HTTPClientFor(config); err != nil {
-			return nil, fmt.Errorf("make HTTP client: %w", err)
-		}
+	if opts.HTTPClient != nil {
+		return &client{http: opts.HTTPClient, base: base}, nil
 	}
-	return &client{http: httpClient, base: base}, nil
+	made, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make HTTP client: %w", err)
+	}
+	own := *made // it may be http.DefaultClient
+	if opts.Wrap != nil {
+		own.Transport = opts.Wrap(own.Transport)
+	}
+	return &client{http: &own, base: base}, nil
 }
 
 // newLoneClient makes a client each of whose questions, asked one after the other,
 // has a connection of its own.
-func newLoneClient(config *rest.Config, httpClient *http.Client) (*client, error) {
-	if httpClient == nil {
+func newLoneClient(opts Options) (*client, error) {
+	config := opts.Config
+	if opts.HTTPClient == nil {
 		config = rest.CopyConfig(config)
 		config.NextProtos = []string{"http/1.1"} // over HTTP/2 all would share one
 		if config.Dial == nil {
 			config.Dial = (&net.Dialer{Timeout: fetchTimeout}).DialContext
 		}
 	}
-	c, err := newClient(config, httpClient)
+	c, err := newClient(config, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,9 @@ type Options struct {
 	// HTTPClient is used instead of one made from Config. It must
 	// authenticate, and must not have a Timeout, which would cut the watches.
 	HTTPClient *http.Client
+	// Wrap is put around every transport made from Config, so that it gets requests
+	// before they have credentials. Nil leaves them as they are.
+	Wrap func(http.RoundTripper) http.RoundTripper
 	// Pins are the versions to report instead of the server's preferred ones.
 	// A pinned version that is not served falls back to the preferred one; one
 	// that does not answer leaves its resource as it was.
@@ -96,11 +99,11 @@ func New(opts Options) (*Discoverer, error) {
 	if opts.OnChange == nil {
 		opts.OnChange = func(Set) {}
 	}
-	c, err := newClient(opts.Config, opts.HTTPClient)
+	c, err := newClient(opts.Config, opts)
 	if err != nil {
 		return nil, fmt.Errorf("make discoverer: %w", err)
 	}
-	lone, err := newLoneClient(opts.Config, opts.HTTPClient)
+	lone, err := newLoneClient(opts)
 	if err != nil {
 		return nil, fmt.Errorf("make discoverer: %w", err)
 	}

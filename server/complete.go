@@ -87,7 +87,7 @@ func (s *Server) completeResources(ctx context.Context, p params, q complete.Que
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.checkKnown(cluster); err != nil {
+	if _, err := s.checkKnown(ctx, cluster); err != nil {
 		return nil, err
 	}
 	var views []*cache.View
@@ -115,7 +115,7 @@ func (s *Server) completeObjects(w http.ResponseWriter, r *http.Request, q compl
 	if err != nil {
 		return nil, err
 	}
-	readable, err := readableOf(w, r, res, cache.List)
+	readable, err := readableOf(w, r, res, nil, cache.List)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.WriteHeader(statusClientClosed) // nobody reads it; metrics count it
 		return
 	}
-	status := statusOf(err)
+	status := statusOf(discreet(r.Context(), err))
 	s.logFailure(r, int(status.Code), err)
 	writeStatus(w, status)
 }

@@ -1,17 +1,14 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/informerd/informerd/cache"
-	"github.com/informerd/informerd/server/reply"
 )
 
 // setFreshness says in headers what an answer is worth: the state of its
@@ -48,31 +45,19 @@ func setStaleWarning(h http.Header, text string) {
 // checkNamespaces refuses a question about namespaces only of which there is no
 // data, and warns of those that are missing from an answer.
 func checkNamespaces(w http.ResponseWriter, res *viewed, namespaces []string) error {
-	view := res.view
-	var missing []string
-	for _, ns := range namespaces {
-		if cache.IsGlob(ns) || !view.Spec.Namespaced || res.reader.Watches(ns) ||
-			slices.ContainsFunc(view.Missing, func(m cache.MissingNamespace) bool { return m.Namespace == ns }) {
-			continue
-		}
-		if len(namespaces) == 1 {
-			return statusError(withCause(reply.Failure(http.StatusNotFound, metav1.StatusReasonNotFound,
-				fmt.Sprintf("%s of namespace %s are not here and may exist: the copy does not hold that namespace", view.Spec.Name(), ns)), "NotWatched", ""))
-		}
-		missing = append(missing, ns+" (not watched)")
+	lacking, err := res.lacking(namespaces)
+	if known, ok := errors.AsType[*lackingError](err); ok && known.state != "" {
+		w.Header().Set(cache.StateHeader, string(known.state))
 	}
-	for _, m := range view.Missing {
-		if len(namespaces) == 1 && namespaces[0] == m.Namespace {
-			return namespaceMissing(w, view, m)
-		}
-		if len(namespaces) == 0 || slices.ContainsFunc(namespaces, func(glob string) bool { ok, _ := path.Match(glob, m.Namespace); return ok }) {
-			missing = append(missing, fmt.Sprintf("%s (%s)", m.Namespace, m.State))
-		}
+	if err != nil || len(lacking) == 0 {
+		return err
 	}
-	if len(missing) > 0 {
-		w.Header().Add("Warning", "299 informerd "+quote(fmt.Sprintf(
-			"there is no data, or none that is kept up to date, of %s in namespaces %s", view.Spec.Name(), named(missing))))
+	names := make([]string, len(lacking))
+	for i, l := range lacking {
+		names[i] = l.String()
 	}
+	w.Header().Add("Warning", "299 informerd "+quote(fmt.Sprintf(
+		"there is no data, or none that is kept up to date, of %s in namespaces %s", res.view.Spec.Name(), named(names))))
 	return nil
 }
 

@@ -24,6 +24,7 @@ func granted(ctx context.Context, spec cache.Spec, verbs ...cache.Verb) (grant, 
 		if err != nil {
 			return grant{who: g.who}, access.Unknown(g.who, err)
 		}
+		noteRights(ctx, spec.Cluster, verb, spec.GVR.GroupResource(), scope)
 		if g.each = append(g.each, scope); i > 0 {
 			scope = scope.And(g.scope)
 		}

@@ -109,7 +109,7 @@ func (s *Server) getGraph(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	missing, err := s.checkKnown(spec.Cluster)
+	missing, err := s.checkKnown(r.Context(), spec.Cluster)
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (s *Server) listDangling(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	missing, err := s.checkKnown(cluster)
+	missing, err := s.checkKnown(r.Context(), cluster)
 	if err != nil {
 		return err
 	}

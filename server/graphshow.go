@@ -52,14 +52,7 @@ func (s show) write(w http.ResponseWriter, r *http.Request, a *graphAnswer) erro
 	if notModified(w, r, bodyTag(r, body)) {
 		return nil
 	}
-	w.Header().Set("Content-Type", typeDOT+"; charset=utf-8")
-	if r.Method == http.MethodHead {
-		return nil
-	}
-	if _, err := w.Write(body); err != nil {
-		return &abortError{&writeError{err}}
-	}
-	return nil
+	return writeAs(w, r, typeDOT+"; charset=utf-8", body)
 }
 
 // graphTree is a graph as a tree: each node under the one it was first reached

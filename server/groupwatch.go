@@ -48,13 +48,20 @@ func (s *Server) watchGroups(w http.ResponseWriter, r *http.Request, q *query, k
 	return nil
 }
 
+// answer computes the groups of now, and again if other rights are those of now when it
+// has.
 func (g *groupWatch) answer(ctx context.Context) ([]byte, error) {
-	kinds, err := g.kinds()
-	if err != nil {
-		return nil, err
+	for {
+		kinds, err := g.kinds()
+		if err != nil {
+			return nil, err
+		}
+		g.seen = kinds
+		data, err := g.compute(ctx, kinds)
+		if !errors.Is(err, errRights) || ctx.Err() != nil {
+			return data, err
+		}
 	}
-	g.seen = kinds
-	return g.compute(ctx, kinds)
 }
 
 // wait returns when groups are due, or, sooner, when they are of what may not be seen
@@ -91,7 +98,7 @@ func (g *groupWatch) run(ctx context.Context, data []byte) error {
 			if errors.Is(err, cache.ErrStopped) {
 				continue // another store takes its place, or the resource is gone
 			}
-			return g.out.failure(statusOf(err))
+			return g.out.failure(statusOf(discreet(ctx, err)))
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (s *Server) identify(next http.Handler) http.Handler {
 				return unauthorized(err)
 			}
 		}
-		next.ServeHTTP(w, r.WithContext(access.With(r.Context(), who)))
+		next.ServeHTTP(w, r.WithContext(noting(access.With(r.Context(), who))))
 		return nil
 	})
 }

@@ -151,7 +151,7 @@ func (s *Server) listIndexed(w http.ResponseWriter, r *http.Request) error {
 	}
 	q.Terms = append(q.Terms, cache.Term{Index: index, Value: value})
 	return s.answer(w, r, q, func() (*viewed, error) {
-		res, err := s.lookupReadable(w, r, q.verbs()...)
+		res, err := s.lookupReadable(w, r, q.Namespaces, q.verbs()...)
 		if err != nil {
 			return nil, err
 		}

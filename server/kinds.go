@@ -63,7 +63,7 @@ func (s *Server) resourcesOf(ctx context.Context, p params) ([]namedResource, er
 	found := map[cache.Resource]namedResource{}
 	column := 1
 	for text := range strings.SplitSeq(patternsOf(p), ",") {
-		some, err := s.resourcesLike(clusters, strings.TrimSpace(text), column)
+		some, err := s.resourcesLike(ctx, clusters, strings.TrimSpace(text), column)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ const globs = "*?["
 
 // resourcesLike finds the resources of one pattern. A name without globs is one
 // that kubectl accepts, and must exist in one of the clusters.
-func (s *Server) resourcesLike(clusters []string, pattern string, column int) ([]Resource, error) {
+func (s *Server) resourcesLike(ctx context.Context, clusters []string, pattern string, column int) ([]Resource, error) {
 	if !strings.ContainsAny(pattern, globs) {
 		if pattern == "" {
 			return nil, invalid("resources", "column %d: a name is missing; write for example pods,*.apps", column)
@@ -110,7 +110,7 @@ func (s *Server) resourcesLike(clusters []string, pattern string, column int) ([
 	if err != nil {
 		return nil, invalid("resources", "column %d: %v", column, err)
 	}
-	missing := s.undiscoveredKinds(clusters, pattern)
+	missing := s.undiscoveredKinds(ctx, clusters, pattern)
 	var some []Resource
 	for _, r := range s.Caches.Resources() {
 		if spec := r.Spec(); slices.Contains(clusters, spec.Cluster) && match(spec) {

@@ -50,6 +50,9 @@ func objectList(spec cache.Spec, page *cache.Page, v view) *listing {
 // writeList answers with a list. The JSON of objects passes through as it is; of
 // a long list no more is held unpacked than a reply.Writer does.
 func writeList(w http.ResponseWriter, r *http.Request, l *listing, v view) error {
+	if err := sameRights(r.Context()); err != nil {
+		return err
+	}
 	w.Header().Set("Content-Type", v.output.mediaType())
 	if l.Metadata.Continue != "" && v.output != outputJSON && v.output != outputYAML {
 		w.Header().Set("Informerd-Continue", l.Metadata.Continue)
@@ -126,7 +129,14 @@ func writeJSON(w http.ResponseWriter, r *http.Request, value any, pretty bool) e
 }
 
 func writeBody(w http.ResponseWriter, r *http.Request, body []byte) error {
-	w.Header().Set("Content-Type", typeJSON)
+	return writeAs(w, r, typeJSON, body)
+}
+
+func writeAs(w http.ResponseWriter, r *http.Request, mediaType string, body []byte) error {
+	if err := sameRights(r.Context()); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", mediaType)
 	if r.Method == http.MethodHead {
 		return nil
 	}

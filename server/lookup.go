@@ -76,19 +76,20 @@ func (s *Server) lookup(r *http.Request) (Resource, error) {
 }
 
 // lookupReadable finds the resource the path names and refuses one of which nothing
-// may be seen with verbs, and one without data.
-func (s *Server) lookupReadable(w http.ResponseWriter, r *http.Request, verbs ...cache.Verb) (*viewed, error) {
+// may be seen with verbs, in one of namespaces or, without any, at all; and one without
+// data.
+func (s *Server) lookupReadable(w http.ResponseWriter, r *http.Request, namespaces []string, verbs ...cache.Verb) (*viewed, error) {
 	res, err := s.lookup(r)
 	if err != nil {
 		return nil, err
 	}
-	return readableOf(w, r, res, verbs...)
+	return readableOf(w, r, res, namespaces, verbs...)
 }
 
-func readableOf(w http.ResponseWriter, r *http.Request, res Resource, verbs ...cache.Verb) (*viewed, error) {
+func readableOf(w http.ResponseWriter, r *http.Request, res Resource, namespaces []string, verbs ...cache.Verb) (*viewed, error) {
 	v, err := see(r.Context(), res, verbs...)
 	if err == nil {
-		err = v.refused(nil)
+		err = v.refused(namespaces)
 	}
 	if err != nil {
 		return nil, err
@@ -134,6 +135,10 @@ func notReadable(w http.ResponseWriter, view *cache.View) error {
 // namespaceMissing is notReadable of one namespace of a resource.
 func namespaceMissing(w http.ResponseWriter, view *cache.View, m cache.MissingNamespace) error {
 	w.Header().Set(cache.StateHeader, string(m.State))
+	return noNamespaceData(view, m)
+}
+
+func noNamespaceData(view *cache.View, m cache.MissingNamespace) error {
 	seconds := int32(1)
 	if m.State == cache.Forbidden || m.State == cache.Failed {
 		seconds = retryGivenUp

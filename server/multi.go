@@ -82,8 +82,11 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	if err := negotiate(w, r, q.output.mediaType()); err != nil {
 		return err
 	}
-	missing := s.undiscoveredKinds(s.clustersOf(r.Context(), p), patternsOf(p))
+	missing := s.undiscoveredKinds(r.Context(), s.clustersOf(r.Context(), p), patternsOf(p))
 	views, err := s.see(r.Context(), p, q)
+	if err == nil {
+		err = refusedAll(views, q.Namespaces)
+	}
 	if err != nil {
 		return err
 	}
@@ -104,6 +107,18 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Del("ETag")
 	}
 	return s.answerKinds(w, r, q, views, a)
+}
+
+// refusedAll is why nothing of what is asked for may be seen of any resource; nil if
+// something may. It comes before what else is wrong with a question, and before tags and
+// tokens.
+func refusedAll(kinds []*viewed, namespaces []string) (err error) {
+	for _, k := range kinds {
+		if err = k.refused(namespaces); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // answerKinds shapes what was found.
@@ -282,8 +297,12 @@ func askKinds(ctx context.Context, kinds []*viewed, q cache.Query, table bool) (
 }
 
 // isOwn reports whether a question cannot be asked of one resource, and perhaps of
-// others: it has no such index, its rule takes the field out, or it may not be seen.
+// others: it has no such index, its rule takes the field out, there is no data of the
+// namespace, or it may not be seen.
 func isOwn(err error) bool {
+	if _, lacks := errors.AsType[*lackingError](err); lacks {
+		return true
+	}
 	bad, ok := errors.AsType[*cache.InvalidError](err)
 	return ok && (bad.Parameter == "index" || bad.Parameter == "fieldSelector") || apierrors.IsForbidden(err)
 }
@@ -299,6 +318,15 @@ func (a *kindsAnswer) ask(ctx context.Context, i int, q cache.Query) (kindState,
 			state.Reason = "there is no data"
 		}
 		return state, nil
+	}
+	without, err := res.lacking(q.Namespaces)
+	if err != nil {
+		return state, err
+	}
+	for _, l := range without {
+		if l.state == "" { // the others are told already
+			state.missing = strings.TrimSpace(state.missing + " " + l.namespace)
+		}
 	}
 	found, err := res.reader.Select(ctx, q)
 	if err != nil {

@@ -17,11 +17,11 @@ func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.answer(w, r, q, func() (*viewed, error) { return s.lookupReadable(w, r, q.verbs()...) })
+	return s.answer(w, r, q, func() (*viewed, error) { return s.lookupReadable(w, r, q.Namespaces, q.verbs()...) })
 }
 
-// answer gives the objects that q selects of the resource in the path, which find
-// finds, as a list or as a stream.
+// answer gives the objects that q selects of the resource in the path, as a list or as a
+// stream. find finds it, and refuses what may not be seen.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query, find func() (*viewed, error)) error {
 	switch {
 	case q.watch && q.summary.Grouped:
@@ -36,9 +36,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query, find f
 		return err
 	}
 	res, err := find()
-	if err == nil {
-		err = res.refused(q.Namespaces)
-	}
 	if err != nil {
 		return err
 	}

@@ -209,5 +209,5 @@ func (s *Server) wantsJSON(w http.ResponseWriter, r *http.Request) (*viewed, err
 	if err := negotiate(w, r, typeJSON); err != nil {
 		return nil, err
 	}
-	return s.lookupReadable(w, r, cache.List)
+	return s.lookupReadable(w, r, nil, cache.List)
 }

@@ -115,13 +115,8 @@ func seenStatus(s cache.Status, scope cache.Scope) cache.Status {
 		return s
 	}
 	seen := cache.Status{View: *s.View.SeenBy(scope), Indexes: s.Indexes}
-	// Of a rule's namespaces those are named that something is seen of, and a reason is
-	// the API server's answer to informerd: it may name its user, and where it asked.
+	// Of a rule's namespaces those are named that something is seen of.
 	seen.Spec.Namespaces = seenNamespaces(s.Spec.Namespaces, scope)
-	seen.Reason, seen.Missing = "", slices.Clone(seen.Missing)
-	for i := range seen.Missing {
-		seen.Missing[i].Reason = ""
-	}
 	if scope.Empty() {
 		seen.Spec.LabelSelector, seen.Spec.FieldSelector = "", ""
 		seen.Since, seen.Proof, seen.Missing = time.Time{}, time.Time{}, nil

@@ -3,7 +3,9 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -40,7 +42,8 @@ func (s *Server) watchedFacets(q *query) *retold {
 }
 
 // compute returns the data of the next event, nil if nothing it could be
-// different for changed.
+// different for changed. It is errRights if it took long, and other rights are those of
+// now.
 func (t *retold) compute(ctx context.Context, kinds []*viewed) ([]byte, error) {
 	began := time.Now()
 	t.due = began.Add(t.pause)
@@ -58,6 +61,9 @@ func (t *retold) compute(ctx context.Context, kinds []*viewed) ([]byte, error) {
 	l, err := t.listing(ctx, a)
 	if err != nil {
 		return nil, err
+	}
+	if time.Since(began) >= rightsInterval && slices.ContainsFunc(kinds, func(k *viewed) bool { return k.stillSeen(ctx) != nil }) {
+		return nil, errRights
 	}
 	t.at = at
 	t.due = time.Now().Add(max(t.pause, min(retoldShare*time.Since(began), retoldPatience)))
@@ -83,14 +89,14 @@ func (t *retold) tell(out *eventWriter, data []byte) (bool, error) {
 }
 
 // tellDue computes and tells what is due, of kinds. That none of them can be read
-// now is no error: the stream says so otherwise.
+// now is no error, nor that rights have changed: the stream says so otherwise.
 func (t *retold) tellDue(ctx context.Context, kinds []*viewed, out *eventWriter) error {
 	if t == nil || time.Now().Before(t.due) {
 		return nil
 	}
 	data, err := t.compute(ctx, kinds)
 	if err != nil {
-		if ctx.Err() == nil && statusOf(err).Code == http.StatusServiceUnavailable {
+		if ctx.Err() == nil && (errors.Is(err, errRights) || statusOf(err).Code == http.StatusServiceUnavailable) {
 			return nil
 		}
 		return err

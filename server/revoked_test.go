@@ -107,6 +107,102 @@ func TestRevokedWhileWaiting(t *testing.T) {
 	}
 }
 
+// TestRevokedWhileScanning: who waits for processors, behind others, is answered by the
+// rights that they have when they got them.
+func TestRevokedWhileScanning(t *testing.T) {
+	const scans = "filter=object.spec.nodeName.startsWith('n')"
+	for target, codes := range map[string][2]int{
+		"/v1/resources/pods/objects?" + scans:                          {http.StatusGone, http.StatusForbidden},
+		"/v1/resources/pods/objects?output=csv&" + scans:               {http.StatusGone, http.StatusForbidden},
+		"/v1/resources/pods/objects?groupBy=spec.nodeName&" + scans:    {http.StatusGone, http.StatusForbidden},
+		"/v1/resources/pods/objects?explain=true&" + scans:             {http.StatusGone, http.StatusForbidden},
+		"/v1/query?" + scans:                                           {http.StatusGone, http.StatusGone},
+		"/v1/query?resources=pods&" + scans:                            {http.StatusGone, http.StatusForbidden},
+		"/v1/search?q=web&" + scans:                                    {http.StatusGone, http.StatusGone},
+		"/api/v1/namespaces/a/pods?fieldSelector=status.phase=Running": {http.StatusForbidden, http.StatusForbidden},
+		"/api/v1/pods?visible=true&fieldSelector=status.phase=Running": {http.StatusForbidden, http.StatusForbidden},
+	} {
+		for n, scope := range []cache.Scope{cache.NewScope([]string{"b"}, nil), {}} {
+			synctest.Test(t, func(t *testing.T) {
+				user := jane()
+				w := newGuarded(t, user)
+				w.Options.RequestTimeout = time.Minute
+				others := w.turns.Ask("others")
+				defer others.Done()
+				var give []func()
+				for range cache.Workers() {
+					g, err := others.Take(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					give = append(give, g)
+				}
+				rec, done := httptest.NewRecorder(), make(chan struct{})
+				go func() {
+					defer close(done)
+					r := httptest.NewRequest(http.MethodGet, target, nil)
+					r.Host = "localhost:8080"
+					w.Handler().ServeHTTP(rec, r)
+				}()
+				time.Sleep(2 * time.Second)
+				select {
+				case <-done:
+					t.Fatalf("%s does not wait: %d %s", target, rec.Code, rec.Body)
+				default:
+				}
+				user.Grant(podsResource, scope)
+				for _, g := range give {
+					g()
+				}
+				<-done
+				if text := rec.Body.String(); rec.Code != codes[n] || strings.Contains(text, "uid-a") || strings.Contains(text, `"one"`) {
+					t.Errorf("%s by rights %d: %d %s", target, n, rec.Code, text)
+				}
+			})
+		}
+	}
+}
+
+// TestGroupsComputedByOtherRights: nor are groups told that were computed by rights of
+// before.
+func TestGroupsComputedByOtherRights(t *testing.T) {
+	const scanned = "/v1/query?resources=pods&watch=true&filter=object.spec.nodeName.startsWith('n')&"
+	for _, target := range []string{scanned + "groupBy=metadata.namespace", scanned + "facets=metadata.namespace"} {
+		synctest.Test(t, func(t *testing.T) {
+			user := jane()
+			w := newGuarded(t, user)
+			written, _ := w.stream(t, target)
+			time.Sleep(3 * time.Second)
+			before := written()
+			others := w.turns.Ask("others")
+			defer others.Done()
+			var give []func()
+			for range cache.Workers() {
+				g, err := others.Take(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				give = append(give, g)
+			}
+			w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n1", 110)) // groups are computed anew
+			w.pods.apply(t, cache.Added, pod("a", "late", "web", "n1", 111))
+			time.Sleep(3 * time.Second)
+			user.Grant(podsResource, cache.NewScope([]string{"b"}, nil))
+			for _, g := range give {
+				g()
+			}
+			time.Sleep(3 * time.Second)
+			text := strings.TrimPrefix(written(), before)
+			if _, groups, ok := strings.Cut(text, `"type":"GROUPS"`); ok && strings.Contains(groups, `"a"`) {
+				t.Errorf("%s:\n%s", target, text)
+			}
+			if _, facets, ok := strings.Cut(text, `"type":"FACETS"`); ok && strings.Contains(facets, `"value":"a"`) {
+				t.Errorf("%s:\n%s", target, text)
+			}
+		})
+	}
+}
+
 // TestRevokedWhileResuming: a stream that waits for where its client is begins with what
 // may be seen after that.
 func TestRevokedWhileResuming(t *testing.T) {
@@ -165,7 +261,11 @@ func TestNamespaceNotWatched(t *testing.T) {
 	rule.Namespaces = []string{"a"}
 	w.caches.resources[2] = newResource(t, rule, cache.Live)
 	w.caches.resources[2].replace(t, "100", pod("a", "one", "web", "n1", 10))
-	for _, target := range []string{podObjects + "?namespace=b", podObjects + "?namespace=b&watch=true"} {
+	for _, target := range []string{
+		podObjects + "?namespace=b", podObjects + "?namespace=b&watch=true", podObjects + "?namespace=b&groupBy=kind", podObjects + "?namespace=b&groupBy=kind&watch=true",
+		"/v1/query?resources=pods&namespace=b", "/v1/query?resources=pods&namespace=b&watch=true", "/v1/query?resources=pods&namespace=b&facets=kind",
+		"/v1/query?resources=pods&namespace=b&groupBy=kind", "/v1/query?resources=pods&namespace=b&groupBy=kind&watch=true", "/v1/query?resources=pods&namespace=b&explain=true",
+	} {
 		s := wantStatus(t, w.get(t, target), http.StatusNotFound, "NotFound", "namespace b")
 		if s.Details == nil || len(s.Details.Causes) != 1 || s.Details.Causes[0].Type != "NotWatched" {
 			t.Errorf("%s: %+v", target, s.Details)
@@ -175,8 +275,24 @@ func TestNamespaceNotWatched(t *testing.T) {
 	if warning := rec.Header().Get("Warning"); rec.Code != http.StatusOK || !strings.Contains(warning, "b (not watched)") {
 		t.Errorf("of a and b: %d, warning %q", rec.Code, warning)
 	}
-	if rec := w.get(t, podObjects+"?namespace=b*"); rec.Code != http.StatusOK {
-		t.Errorf("of b*: %d", rec.Code)
+	for _, target := range []string{podObjects + "?namespace=b*", "/v1/query?resources=pods&namespace=b*"} {
+		if rec := w.get(t, target); rec.Code != http.StatusOK {
+			t.Errorf("%s: %d", target, rec.Code)
+		}
+	}
+	rec = w.get(t, "/v1/query?resources=pods&namespace=a&namespace=b")
+	if without := rec.Header().Get("Informerd-Unanswered"); rec.Code != http.StatusOK || without != "pods of namespaces b" {
+		t.Errorf("of a and b of many: %d without %q", rec.Code, without)
+	}
+	// Of several resources the others answer.
+	var both kindsAnswered
+	w.getJSON(t, "/v1/query?resources=pods,nodes&namespace=b", &both)
+	if states := both.states(); states != "nodes:live pods:live!" || !strings.Contains(both.Metadata.Resources[1].Reason, "does not hold that namespace") {
+		t.Errorf("of pods and nodes: %s, %+v", states, both.Metadata.Resources)
+	}
+	rec = w.get(t, "/v1/query?resources=pods,nodes&namespace=b&watch=true&timeoutSeconds=1")
+	if text := rec.Body.String(); !strings.Contains(text, `{"type":"STATE","resource":"pods","state":"live","reason":"pods of namespace b are not here`) {
+		t.Errorf("a stream of pods and nodes:\n%s", text)
 	}
 }
 

@@ -73,7 +73,7 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	missing, err := s.checkKnown(cluster)
+	missing, err := s.checkKnown(r.Context(), cluster)
 	if err != nil {
 		return err
 	}

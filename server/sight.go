@@ -18,5 +18,9 @@ func (s *Server) sight(ctx context.Context, cluster string, verb cache.Verb) (ca
 			watched = append(watched, spec.GVR.GroupResource())
 		}
 	}
-	return access.Sight(ctx, access.From(ctx), cluster, verb, watched)
+	sight, err := access.Sight(ctx, access.From(ctx), cluster, verb, watched)
+	for _, r := range watched {
+		noteRights(ctx, cluster, verb, r, sight.Of(r))
+	}
+	return sight, err
 }

@@ -1,16 +1,39 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/access"
 )
 
 // unknownResources is what the resources are called that a cluster has not told
 // yet, where an answer names what it lacks.
 const unknownResources = "*"
+
+// discreet is err as who asks may read it. Why a cluster does not tell its resources says
+// where it is and as whom it is asked: that is for a server without authentication, the
+// log and /readyz/verbose.
+func discreet(ctx context.Context, err error) error {
+	unknown, ok := errors.AsType[*cache.NotDiscoveredError](err)
+	if !ok || access.From(ctx) == access.Everyone() {
+		return err
+	}
+	return &discreetError{strings.TrimSuffix(err.Error(), ": "+unknown.Why), err}
+}
+
+// discreetError has less to say than its cause.
+type discreetError struct {
+	text  string
+	cause error
+}
+
+func (e *discreetError) Error() string { return e.text }
+func (e *discreetError) Unwrap() error { return e.cause }
 
 // undiscovered is why a cluster may have resources that are not known, nil if it
 // has none. Ask before looking for resources: a cluster that tells them meanwhile
@@ -26,25 +49,25 @@ func (s *Server) undiscovered(cluster string) error {
 
 // checkKnown refuses a question about all resources of a cluster while none is
 // known. Where some are, missing names the others among what is not answered.
-func (s *Server) checkKnown(cluster string) (missing []unansweredItem, err error) {
+func (s *Server) checkKnown(ctx context.Context, cluster string) (missing []unansweredItem, err error) {
 	if err = s.undiscovered(cluster); err == nil {
 		return nil, nil
 	}
 	if len(s.relations.resources(cluster)) == 0 {
 		return nil, err
 	}
-	return []unansweredItem{{unknownResources, cache.Syncing, err.Error()}}, nil
+	return []unansweredItem{{unknownResources, cache.Syncing, discreet(ctx, err).Error()}}, nil
 }
 
 // undiscoveredKinds are the resources that patterns may mean and that are not
 // known yet, one for all of a cluster. Without globs each is one by itself.
-func (s *Server) undiscoveredKinds(clusters []string, patterns string) (states []kindState) {
+func (s *Server) undiscoveredKinds(ctx context.Context, clusters []string, patterns string) (states []kindState) {
 	if !strings.ContainsAny(patterns, globs) {
 		return nil
 	}
 	for _, c := range s.Caches.Clusters() {
 		if err := c.NotDiscovered(); err != nil && slices.Contains(clusters, c.Name) {
-			states = append(states, kindState{Cluster: c.Name, Resource: unknownResources, State: cache.Syncing, Reason: err.Error()})
+			states = append(states, kindState{Cluster: c.Name, Resource: unknownResources, State: cache.Syncing, Reason: discreet(ctx, err).Error()})
 		}
 	}
 	return states

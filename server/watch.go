@@ -58,9 +58,6 @@ func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query, 
 		return err
 	}
 	res, err := find()
-	if err == nil {
-		err = res.refused(q.Namespaces)
-	}
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ type Spec struct {
 	// Extract lists the paths whose values Run reports.
 	Extract []Path
 	// Drop lists fields that are cut out of the stored JSON, every occurrence
-	// of them. A path must end in a field, not in an element.
+	// of them. A path must end in a field, not in an element; but for SecretCopies.
 	Drop []Path
 	// Redact lists places whose content is blanked: of an object the keys
 	// stay and each value becomes "", of an array each element becomes "", and
@@ -82,6 +82,10 @@ func Compile(spec Spec) (*Program, error) {
 	}
 	for _, p := range spec.Drop {
 		steps := p.steps()
+		if p == SecretCopies {
+			root.at(steps[:len(steps)-1]).copies = true
+			continue
+		}
 		if err := checkRemoval("drop", p, steps); err != nil {
 			return nil, err
 		}

@@ -17,9 +17,10 @@ type node struct {
 	extract []int          // paths that end here, by position in Spec.Extract
 	drop    bool
 	redact  bool
+	copies  bool // members that hold a Secret are dropped
 	role    role
 	roles   bool // a role here or below
-	cuts    bool // a drop or redact here or below
+	cuts    bool // a drop, a redact or copies here or below
 }
 
 type field struct {
@@ -88,6 +89,7 @@ type branch struct {
 	extract []int
 	drop    bool
 	redact  bool
+	copies  bool
 	role    role
 }
 
@@ -130,6 +132,7 @@ func (r *resolver) merge(set []*branch) (*node, error) {
 		n.extract = append(n.extract, b.extract...)
 		n.drop = n.drop || b.drop
 		n.redact = n.redact || b.redact
+		n.copies = n.copies || b.copies
 		n.role = max(n.role, b.role)
 		for _, st := range b.order {
 			if children[st] == nil {
@@ -139,7 +142,7 @@ func (r *resolver) merge(set []*branch) (*node, error) {
 		}
 	}
 	n.roles = n.role != roleNone
-	n.cuts = n.drop || n.redact
+	n.cuts = n.drop || n.redact || n.copies
 	star := children[step{kind: stepStar}]
 	for _, st := range order {
 		below := children[st]

@@ -247,7 +247,7 @@ func (d *Document) member(m *members, i, depth int) int {
 		return i
 	}
 	m.cut = false
-	value, edits := i, len(d.edits)
+	value, edits, values := i, len(d.edits), len(d.Values)
 	if f < 0 {
 		i = d.skip(i, depth)
 	} else {
@@ -255,6 +255,9 @@ func (d *Document) member(m *members, i, depth int) int {
 	}
 	if i < 0 {
 		return i
+	}
+	if m.n.copies && !m.cut && d.isSecretCopy(value, i) {
+		m.cut, d.Values = true, d.Values[:values]
 	}
 	if m.cut {
 		d.edits = d.edits[:edits] // what was edited inside goes too
@@ -270,6 +273,17 @@ func (d *Document) member(m *members, i, depth int) int {
 		}
 	}
 	return i
+}
+
+// isSecretCopy reports whether the value in [i,end) is a string that holds a Secret.
+func (d *Document) isSecretCopy(i, end int) bool {
+	if d.src[i] != '"' {
+		return false
+	}
+	arena := len(d.arena)
+	is := holdsSecret(d.text(d.src[i+1:end-1], false))
+	d.arena = d.arena[:arena]
+	return is
 }
 
 // wanted reads the value at i of a field that some path leads to.

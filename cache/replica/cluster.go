@@ -32,6 +32,17 @@ type ClusterConfig struct {
 	// Namespaces are tried when a resource may not be read in all namespaces:
 	// the namespace of the kubeconfig's context, for one.
 	Namespaces []string
+	// Wrap is put around every transport that is made of REST, so that it gets requests
+	// before they have credentials. Nil leaves them as they are.
+	Wrap func(http.RoundTripper) http.RoundTripper
+}
+
+// Wrapped is a transport made of REST with Wrap around it.
+func (c ClusterConfig) Wrapped(rt http.RoundTripper) http.RoundTripper {
+	if c.Wrap == nil {
+		return rt
+	}
+	return c.Wrap(rt)
 }
 
 // cluster is one API server as the informers see it: its clients, identity and
@@ -111,8 +122,8 @@ func (c *cluster) connect(config ClusterConfig) error {
 	if err != nil {
 		return fmt.Errorf("make HTTP client: %w", err)
 	}
-	client.Transport = tierTransport{client.Transport}
-	streams, err := newStreamClient(rc)
+	client.Transport = tierTransport{config.Wrapped(client.Transport)}
+	streams, err := newStreamClient(rc, config.Wrapped)
 	if err != nil {
 		return fmt.Errorf("make HTTP client of streams: %w", err)
 	}
@@ -129,7 +140,7 @@ func (c *cluster) connect(config ClusterConfig) error {
 		return fmt.Errorf("make authorization client: %w", err)
 	}
 	c.mu.Lock()
-	c.config = ClusterConfig{REST: rc, Namespaces: config.Namespaces}
+	c.config = ClusterConfig{REST: rc, Namespaces: config.Namespaces, Wrap: config.Wrap}
 	c.epoch++
 	if isAddressIdentity(c.uid) {
 		c.uid = addressIdentity(rc)

@@ -20,7 +20,7 @@ const streamSilence = 90 * time.Second
 // server each event would pass through two more goroutines on its way out. On a
 // busy server both of them wait for their turn, which takes tens of milliseconds
 // for one event in a hundred.
-func newStreamClient(rc *rest.Config) (*http.Client, error) {
+func newStreamClient(rc *rest.Config, wrapped func(http.RoundTripper) http.RoundTripper) (*http.Client, error) {
 	rc = rest.CopyConfig(rc)
 	rc.NextProtos = []string{"http/1.1"}
 	dial := rc.Dial
@@ -38,7 +38,7 @@ func newStreamClient(rc *rest.Config) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client.Transport = tierTransport{attemptTransport{client.Transport}}
+	client.Transport = tierTransport{attemptTransport{wrapped(client.Transport)}}
 	return client, nil
 }
 

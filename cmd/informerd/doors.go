@@ -17,8 +17,8 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 
+	"github.com/informerd/informerd/cache/replica"
 	"github.com/informerd/informerd/cmd/informerd/config"
 	askers "github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/access/authn"
@@ -79,7 +79,7 @@ func (d *doors) trouble(cluster string) string {
 }
 
 // connect is told how a cluster is reached.
-func (d *doors) connect(cluster string, config *rest.Config) error {
+func (d *doors) connect(cluster string, config replica.ClusterConfig) error {
 	if d == nil || d.byName[cluster] == nil {
 		return nil
 	}
@@ -118,8 +118,9 @@ type reviewClients struct {
 	core   coreclient.CoreV1Interface
 }
 
-func newReviewClients(config *rest.Config) (*reviewClients, error) {
-	http, err := rest.HTTPClientFor(config)
+func newReviewClients(c replica.ClusterConfig) (*reviewClients, error) {
+	config := c.REST
+	http, err := httpClientOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +175,7 @@ func (d *door) told(roles gate.Roles) gate.Roles {
 	}
 }
 
-func (d *door) connect(config *rest.Config) error {
+func (d *door) connect(config replica.ClusterConfig) error {
 	clients, err := newReviewClients(config)
 	if err != nil {
 		return fmt.Errorf("make clients for reviews: %w", err)

@@ -36,6 +36,7 @@ func (r *keeper) newDiscoverer(a *access) (*discovery.Discoverer, error) {
 	defer r.mu.Unlock()
 	disco, err := discovery.New(discovery.Options{
 		Config:   a.REST,
+		Wrap:     a.Wrap,
 		Pins:     r.pins,
 		Log:      r.log,
 		OnChange: r.setDiscovered,

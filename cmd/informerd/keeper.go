@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/replica"
@@ -40,7 +39,7 @@ type keeper struct {
 	log     *slog.Logger
 	load    func(config.Cluster) (*access, error)
 	// connected is told how the cluster is reached; nil tells nobody.
-	connected func(cluster string, config *rest.Config) error
+	connected func(cluster string, config replica.ClusterConfig) error
 	poll      time.Duration
 	changed   chan struct{} // holds one; wakes the planner
 
@@ -185,8 +184,11 @@ func (r *keeper) pin(rules []config.Rule) bool {
 
 // connect tells everybody who asks the cluster how it is reached.
 func (r *keeper) connect(a *access) error {
+	if a.plugin != nil {
+		a.plugin.log = r.log
+	}
 	if r.connected != nil {
-		if err := r.connected(r.cluster.Name, a.REST); err != nil {
+		if err := r.connected(r.cluster.Name, a.ClusterConfig); err != nil {
 			return err
 		}
 	}

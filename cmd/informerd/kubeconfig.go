@@ -24,6 +24,8 @@ type access struct {
 	source string
 	// content differs when anything that it was made from does.
 	content string
+	// plugin gives credentials; nil if none does.
+	plugin *execPlugin
 }
 
 // errNoKubeconfig says where a kubeconfig was looked for.
@@ -141,5 +143,9 @@ func newAccess(c config.Cluster, rc *rest.Config, namespace string) *access {
 	if len(namespaces) == 0 && namespace != "" {
 		namespaces = []string{namespace}
 	}
-	return &access{ClusterConfig: replica.ClusterConfig{REST: rc, Namespaces: namespaces}}
+	a := &access{ClusterConfig: replica.ClusterConfig{REST: rc, Namespaces: namespaces}}
+	if a.plugin = newExecPlugin(rc); a.plugin != nil {
+		a.Wrap = a.plugin.wrap
+	}
+	return a
 }

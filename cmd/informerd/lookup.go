@@ -40,6 +40,7 @@ func discoverOnce(ctx context.Context, a *access, pins map[schema.GroupResource]
 	sets := make(chan discovery.Set, 1)
 	disco, err := discovery.New(discovery.Options{
 		Config: a.REST,
+		Wrap:   a.Wrap,
 		Pins:   pins,
 		OnChange: func(s discovery.Set) {
 			select {

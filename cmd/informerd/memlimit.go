@@ -14,8 +14,8 @@ const memoryShare = 0.9
 
 // limitMemory makes Go's runtime, and the server with it, know how much memory there is:
 // GOMEMLIMIT, or what the control group of the process allows.
-func limitMemory(log *slog.Logger) {
-	limit, err := memlimit.Set(memlimit.WithRatio(memoryShare))
+func limitMemory(allowed memlimit.Provider, log *slog.Logger) {
+	limit, err := memlimit.Set(memlimit.WithRatio(memoryShare), memlimit.WithProvider(allowed))
 	switch {
 	case errors.Is(err, memlimit.ErrNoCgroup), errors.Is(err, memlimit.ErrCgroupsNotSupported):
 	case err != nil:

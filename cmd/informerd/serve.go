@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/rest"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/replica"
@@ -64,7 +64,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	log := newLogger(out, cfg.Log.Format, level)
 	routeKlog(log)
 	log.Info("starting", "version", buildVersion(), "configuration", s.name())
-	limitMemory(log)
+	limitMemory(memlimit.FromCgroup, log)
 
 	db, reason := openSnapshot(cfg.Snapshot, log)
 	if db != nil {
@@ -120,7 +120,7 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	})
 	g.Go(func() error { return srv.Run(serving) })
 	for _, r := range keepers {
-		r.connected = func(cluster string, config *rest.Config) error {
+		r.connected = func(cluster string, config replica.ClusterConfig) error {
 			return errors.Join(ups.connect(cluster, config), doors.connect(cluster, config))
 		}
 		g.Go(func() error { return r.Run(ctx) })

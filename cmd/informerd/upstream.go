@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/informerd/informerd/cache/replica"
 	"github.com/informerd/informerd/server/kubeapi"
 )
 
@@ -31,7 +32,7 @@ func (u *upstreams) get(cluster string) kubeapi.Upstream {
 }
 
 // connect sets how a cluster is reached; a later call replaces it.
-func (u *upstreams) connect(cluster string, config *rest.Config) error {
+func (u *upstreams) connect(cluster string, config replica.ClusterConfig) error {
 	up, err := newUpstream(config)
 	if err != nil {
 		return fmt.Errorf("connect to cluster %s: %w", cluster, err)
@@ -53,19 +54,18 @@ type upstream struct {
 	others http.RoundTripper
 }
 
-func newUpstream(config *rest.Config) (*upstream, error) {
-	base, _, err := rest.DefaultServerUrlFor(config)
+func newUpstream(config replica.ClusterConfig) (*upstream, error) {
+	base, _, err := rest.DefaultServerUrlFor(config.REST)
 	if err != nil {
 		return nil, err
 	}
-	client, err := rest.HTTPClientFor(config)
+	own, err := httpClientOf(config)
 	if err != nil {
 		return nil, err
 	}
-	own := *client // it may be http.DefaultClient
 	// Where an API server points to is nobody to show credentials to.
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	anonymous := rest.AnonymousClientConfig(config)
+	anonymous := rest.AnonymousClientConfig(config.REST)
 	// The user agent, too, is the caller's own. Upgrades of a connection, as of
 	// kubectl exec, are HTTP/1.1.
 	anonymous.UserAgent = ""
@@ -74,7 +74,7 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &upstream{base: base, own: &own, others: others}, nil
+	return &upstream{base: base, own: own, others: others}, nil
 }
 
 // Get asks with informerd's own credentials.

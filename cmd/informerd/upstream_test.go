@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/informerd/informerd/cache/replica"
 )
 
 // TestUpstreamCredentials: informerd's own requests carry its credentials, those
@@ -20,7 +22,7 @@ func TestUpstreamCredentials(t *testing.T) {
 	if up := ups.get("east"); up != nil {
 		t.Errorf("before connecting: %v", up)
 	}
-	if err := ups.connect("east", &rest.Config{Host: server.URL + "/prefix", BearerToken: "own", Impersonate: rest.ImpersonationConfig{UserName: "x"}}); err != nil {
+	if err := ups.connect("east", replica.ClusterConfig{REST: &rest.Config{Host: server.URL + "/prefix", BearerToken: "own", Impersonate: rest.ImpersonationConfig{UserName: "x"}}}); err != nil {
 		t.Fatal(err)
 	}
 	up := ups.get("east")
@@ -52,7 +54,7 @@ func TestUpstreamRedirect(t *testing.T) {
 		http.Redirect(w, r, "/api/v1/secrets", http.StatusFound)
 	}))
 	defer server.Close()
-	up, err := newUpstream(&rest.Config{Host: server.URL, BearerToken: "own"})
+	up, err := newUpstream(replica.ClusterConfig{REST: &rest.Config{Host: server.URL, BearerToken: "own"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -141,16 +141,19 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request) error {
 // if that is not 0, and that of the API. What it cannot is told to those only who might
 // see it. Where the API server is asked instead, it judges by itself.
 func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request, visible bool, timeout time.Duration) error {
-	t, missing := a.target(req)
-	if missing != nil && a.passesRead(req) {
+	t, unknown := a.target(req)
+	if (unknown != nil || t.lacks(cache.Scope{}) != nil) && a.passesRead(req) {
 		return a.pass(w, r, req)
 	}
 	may, err := a.judge(r, req, visible)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case unknown != nil:
+		return unknown
 	}
-	if missing != nil {
-		return missing
+	if err := t.lacks(may.scope); err != nil {
+		return err
 	}
 	t.see(may)
 	release, err := a.Admit(r.Context(), req.class(r, req.size()))
@@ -158,6 +161,9 @@ func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request
 		return err
 	}
 	defer release()
+	if err := may.recheck(r.Context()); err != nil {
+		return err
+	}
 	if a.Timeout > 0 && !req.watch && (timeout == 0 || timeout > a.Timeout) {
 		timeout = a.Timeout
 	}
@@ -174,18 +180,20 @@ func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request
 
 // serveDocument answers what is about the API and not about objects.
 func (a *API) serveDocument(w http.ResponseWriter, r *http.Request, req *request) error {
-	who := access.From(r.Context())
-	switch ok, err := who.Path(r.Context(), "get", req.path()); {
-	case err != nil:
-		return access.Unknown(who, err)
-	case !ok:
-		return access.ForbiddenPath(who, "get", req.path())
+	if err := mayRead(r.Context(), req.path()); err != nil {
+		return err
 	}
+	asked := time.Now()
 	release, err := a.Admit(r.Context(), Single)
 	if err != nil {
 		return err
 	}
 	defer release()
+	if time.Since(asked) >= rightsInterval {
+		if err := mayRead(r.Context(), req.path()); err != nil {
+			return err
+		}
+	}
 	switch req.parts[0] {
 	case "version":
 		return a.version(w, r, req)
@@ -193,6 +201,18 @@ func (a *API) serveDocument(w http.ResponseWriter, r *http.Request, req *request
 		return a.openAPI(w, r, req)
 	}
 	return a.discovery(w, r, req)
+}
+
+// mayRead refuses a path that is no resource to those who may not read it.
+func mayRead(ctx context.Context, path string) error {
+	who := access.From(ctx)
+	switch ok, err := who.Path(ctx, "get", path); {
+	case err != nil:
+		return access.Unknown(who, err)
+	case !ok:
+		return access.ForbiddenPath(who, "get", path)
+	}
+	return nil
 }
 
 // size is Single for one object.
@@ -219,7 +239,7 @@ func (t *target) spec() cache.Spec { return t.view.Spec }
 // groupResource names the resource in errors.
 func (t *target) groupResource() schema.GroupResource { return t.view.Spec.GVR.GroupResource() }
 
-// target finds the copy that can answer req. Every error says why there is none.
+// target finds the resource that req is about, whether it can answer or not.
 func (a *API) target(req *request) (*target, error) {
 	resource := cache.Resource{Cluster: req.cluster, GVR: req.gvr()}
 	res, ok := a.Caches.Resource(resource)
@@ -232,27 +252,32 @@ func (a *API) target(req *request) (*target, error) {
 			return nil, errUnknown(req)
 		}
 	}
-	t := &target{request: req, view: res.View()}
-	copied := t.view.Reader(cache.Scope{}) // no object is needed to find it
-	spec := t.view.Spec
+	return &target{request: req, view: res.View()}, nil
+}
+
+// lacks is why the copy cannot answer, as who sees no more than a Scope may read it; nil
+// if it can.
+func (t *target) lacks(seen cache.Scope) error {
+	req, spec := t.request, t.view.Spec
+	copied := t.view.Reader(cache.Scope{}) // no object is needed to tell
 	switch {
 	case req.subresource != "":
-		return nil, errSubresource(req)
+		return errSubresource(req)
 	case !spec.Namespaced && req.namespace != "", spec.Namespaced && req.namespace == "" && req.name != "":
-		return nil, errUnknown(req)
+		return errUnknown(req)
 	case !spec.Watch:
-		return nil, errNotWatched(req, "the configuration leaves it out")
+		return errNotWatched(req, "the configuration leaves it out")
 	case copied == nil:
-		return nil, errNotReadable(t.view)
+		return errNotReadable(t.view.SeenBy(seen))
 	case req.namespace != "" && req.name != "" && !copied.Watches(req.namespace):
-		return nil, errNotHeld(req)
+		return errNotHeld(req)
 	case req.namespace != "" && !copied.Watches(req.namespace):
-		return nil, errNotWatched(req, "the copy does not hold namespace "+req.namespace)
+		return errNotWatched(req, "the copy does not hold namespace "+req.namespace)
 	}
 	for _, m := range t.view.Missing {
 		if m.Namespace == req.namespace {
-			return nil, errNamespaceMissing(t.view, m)
+			return errNamespaceMissing(t.view, m.SeenBy(seen))
 		}
 	}
-	return t, nil
+	return nil
 }

@@ -44,6 +44,9 @@ func (a *API) listOrWatch(w http.ResponseWriter, r *http.Request, t *target) err
 			"you requested %s, but the requested object is a list", asPartial)
 	}
 	page, err := a.page(r, t, opts, q)
+	if err == nil {
+		err = t.rights.recheck(r.Context()) // it may have waited for its turns
+	}
 	if err != nil {
 		return err
 	}

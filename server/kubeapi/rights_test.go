@@ -1,6 +1,7 @@
 package kubeapi
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -169,6 +170,31 @@ func TestRightsAfterWaits(t *testing.T) {
 		w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n1", 101))
 		rec := <-done
 		if body := rec.Body.String(); !strings.Contains(body, fmt.Sprintf(`"code":%d`, code)) || strings.Contains(body, "uid-a-one") {
+			t.Errorf("%s: %d %s", target, rec.Code, body)
+		}
+	}
+}
+
+// TestRightsAfterAdmission: nor is who waited for a place answered by the rights of before.
+func TestRightsAfterAdmission(t *testing.T) {
+	for target, code := range map[string]int{
+		"/api/v1/namespaces/a/pods/one":                      http.StatusForbidden,
+		"/api/v1/namespaces/a/pods":                          http.StatusForbidden,
+		"/api/v1/pods?visible=true":                          http.StatusForbidden,
+		"/api/v1/namespaces/a/pods?watch=1&timeoutSeconds=1": http.StatusGone,
+		"/apis":    http.StatusForbidden,
+		"/version": http.StatusForbidden,
+	} {
+		w := newWorld(t)
+		jane := accesstest.NewUser("jane").Grant(pods, cache.NewScope([]string{"a"}, nil)).GrantPaths()
+		w.asker = jane
+		w.Admit = func(context.Context, Class) (func(), error) {
+			time.Sleep(rightsInterval + 100*time.Millisecond)
+			jane.Grant(pods, cache.NewScope([]string{"b"}, nil)).RevokePaths()
+			return func() {}, nil
+		}
+		rec := w.get(target)
+		if body := rec.Body.String(); rec.Code != code || strings.Contains(body, "uid-a-one") {
 			t.Errorf("%s: %d %s", target, rec.Code, body)
 		}
 	}

@@ -64,6 +64,9 @@ func (a *API) writeTable(w http.ResponseWriter, r *http.Request, t *target, m me
 		return err
 	}
 	body, err := p.table(r.Context(), page.Objects, metaOf(page, p.selector != "" || r.URL.Query().Get("fieldSelector") != ""), false)
+	if err == nil {
+		err = t.rights.recheck(r.Context()) // it may have waited for the API server
+	}
 	if err != nil {
 		return err
 	}

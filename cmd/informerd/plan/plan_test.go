@@ -20,7 +20,7 @@ var (
 	copies = []string{
 		"metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']", "metadata.annotations['kapp.k14s.io/original']",
 		"metadata.annotations['kapp.k14s.io/original-diff']", "metadata.annotations['objectset.rio.cattle.io/applied']",
-		"metadata.annotations['banzaicloud.com/last-applied']",
+		"metadata.annotations['banzaicloud.com/last-applied']", "metadata.annotations[*]",
 	}
 )
 

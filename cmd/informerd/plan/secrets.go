@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/informerd/informerd/cache/rawjson"
 	"github.com/informerd/informerd/cmd/informerd/config"
 )
 
@@ -16,13 +17,15 @@ var (
 )
 
 // copies are the annotations in which those who apply objects keep a second copy of the
-// whole object: kubectl apply, kapp, Rancher's and Banzai's operators.
+// whole object: kubectl apply, kapp, Rancher's and Banzai's operators, and whoever else
+// does as they do.
 var copies = []string{
 	"metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']",
 	"metadata.annotations['kapp.k14s.io/original']",
 	"metadata.annotations['kapp.k14s.io/original-diff']",
 	"metadata.annotations['objectset.rio.cattle.io/applied']",
 	"metadata.annotations['banzaicloud.com/last-applied']",
+	rawjson.SecretCopies.String(),
 }
 
 // taken is what is dropped and redacted of the resource gr, which rule decides

@@ -56,6 +56,15 @@ func (u *User) GrantPaths() *User {
 	return u
 }
 
+// RevokePaths takes back what GrantPaths granted.
+func (u *User) RevokePaths() *User {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.paths = false
+	u.generation++
+	return u
+}
+
 // Fail makes every question fail from now on.
 func (u *User) Fail(err error) {
 	u.mu.Lock()

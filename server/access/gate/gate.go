@@ -91,20 +91,14 @@ func (g *Gate) Asker(r *http.Request) (access.Asker, error) {
 	return nil, g.answer(r, err)
 }
 
-// about are the clusters that a request is about. Of one that names none, or one that
-// there is not, these are all.
+// about are the clusters that a request is about: those it names, or all. One that there
+// is not knows nobody, like one that does not know who asks: they are answered alike, and
+// what shows who asks is shown to none of the others.
 func (g *Gate) about(r *http.Request) []string {
-	all := g.Clusters()
-	named := clustersOf(r)
-	if len(named) == 0 {
-		return all
+	if named := clustersOf(r); len(named) > 0 {
+		return named
 	}
-	for _, name := range named {
-		if !slices.Contains(all, name) {
-			return all
-		}
-	}
-	return named
+	return g.Clusters()
 }
 
 // answer is what a client is told of err, whose cause is for the log.

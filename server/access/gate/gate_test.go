@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -107,7 +108,11 @@ func TestSelfDeclaredCluster(t *testing.T) {
 		"/v1/query?resources=pods&cluster=east":                0,
 		"/v1/query?resources=pods&cluster=west":                http.StatusUnauthorized,
 		"/v1/query?resources=pods&cluster=west&cluster=east":   0,
-		"/v1/query?resources=pods&cluster=north":               0, // known somewhere; the answer says that there is no such cluster
+		"/v1/query?resources=pods&cluster=north":               http.StatusUnauthorized, // which does not exist
+		"/v1/query?resources=pods&cluster=north&cluster=east":  0,
+		"/v1/query?resources=pods&cluster=":                    0,
+		"/clusters/north/api/v1/pods":                          http.StatusUnauthorized,
+		"/clusters/":                                           0,
 		"/clusters/east/api/v1/pods":                           0,
 		"/clusters/west/api/v1/pods":                           http.StatusUnauthorized,
 		"/clusters/west/api/v1/pods?cluster=east":              http.StatusUnauthorized,
@@ -129,13 +134,31 @@ func TestSelfDeclaredCluster(t *testing.T) {
 		if ok, _, err := a.Allowed(t.Context(), access.Attributes{Cluster: "west", Verb: "list", Resource: "pods"}); ok || err != nil {
 			t.Errorf("%s: allowed in west: %v, %v", url, ok, err)
 		}
-		mine := strings.HasSuffix(url, "&cluster=east") && !strings.Contains(url, "west") || strings.HasPrefix(url, "/clusters/east/")
+		mine := strings.HasSuffix(url, "pods&cluster=east") || strings.HasPrefix(url, "/clusters/east/")
 		if ok, err := a.Path(t.Context(), "get", "/metrics"); ok != mine || err != nil {
 			t.Errorf("%s: may read what is of all clusters: %v, %v", url, ok, err)
 		}
 	}
 	for _, spec := range w.apis["west"].Asked() {
 		t.Errorf("west was asked about %s", spec.User)
+	}
+}
+
+// TestUnknownClusterKnowsNobody: who names a cluster that there is not is answered as
+// where nobody knows them, whoever they are elsewhere, and their token is shown to nobody.
+func TestUnknownClusterKnowsNobody(t *testing.T) {
+	w := newWorld(false, "east", "west")
+	w.apis["east"].Token("of-east", accesstest.Named("jane"))
+	for _, url := range []string{"/v1/resources?cluster=%s", "/v1/resources/pods/objects?cluster=%s", "/clusters/%s/api/v1/pods", "/clusters/%s/version"} {
+		_, exists := w.Asker(request(fmt.Sprintf(url, "west"), "of-east"))
+		asked := w.apis["east"].TokenReviews() + w.apis["west"].TokenReviews()
+		_, missing := w.Asker(request(fmt.Sprintf(url, "north"), "of-east"))
+		if codeOf(exists) != http.StatusUnauthorized || fmt.Sprint(exists) != fmt.Sprint(missing) {
+			t.Errorf("%s: of one that there is %v, of none %v", url, exists, missing)
+		}
+		if now := w.apis["east"].TokenReviews() + w.apis["west"].TokenReviews(); now != asked {
+			t.Errorf("%s: the token was shown to others", url)
+		}
 	}
 }
 

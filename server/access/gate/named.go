@@ -17,12 +17,16 @@ const maxPlaces = 50
 func clustersOf(r *http.Request) []string {
 	if rest, ok := strings.CutPrefix(r.URL.Path, "/clusters/"); ok {
 		name, _, _ := strings.Cut(rest, "/")
-		return []string{name}
+		return notEmpty([]string{name})
 	}
 	if !strings.HasPrefix(r.URL.Path, "/v1/") {
 		return nil
 	}
-	return r.URL.Query()["cluster"]
+	return notEmpty(r.URL.Query()["cluster"])
+}
+
+func notEmpty(names []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
 // namedBy are the places that a request names. It reads generously: a place too many
