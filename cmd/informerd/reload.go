@@ -53,10 +53,11 @@ func (r *reloader) Run(ctx context.Context) error {
 	if w != nil {
 		defer w.Close()
 	}
-	seen := r.content()
+	seen := r.settings.read // it may have changed before it was watched
 	tick := time.NewTicker(r.poll)
 	defer tick.Stop()
 	quiet := newQuietTimer(r.debounce, r.longest)
+	quiet.Reset(0)
 	r.watching()
 	for {
 		select {

@@ -213,3 +213,13 @@ func TestReloadWithoutFile(t *testing.T) {
 	r.log.await(t, "nothing to reload")
 	r.none(t)
 }
+
+// TestReloadBeforeItIsWatched: what changes after the file was read for the start, and
+// before anybody watches it, is found, too.
+func TestReloadBeforeItIsWatched(t *testing.T) {
+	file := writeFile(t, t.TempDir()+"/c.yaml", `resources: [{match: [pods]}]`)
+	r := startReloader(t, file, func(*reloader) { writeFile(t, file, `resources: [{match: [nodes]}]`) })
+	if c := r.next(t); c.Resources[0].Match[0].String() != "nodes" {
+		t.Errorf("applied %v", c.Resources[0].Match)
+	}
+}

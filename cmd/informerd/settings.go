@@ -15,6 +15,7 @@ import (
 // file, and go on doing so when the file changes.
 type settings struct {
 	file      string // "" is the built-in configuration
+	read      []byte // what load read last; nil if that failed, or there is no file
 	overrides []override
 }
 
@@ -25,12 +26,15 @@ type override struct {
 	apply func(c *config.Config, value string) error
 }
 
-// load reads the configuration and puts the flags over it.
+// load reads the configuration and puts the flags over it. One goroutine calls it.
 func (s *settings) load() (*config.Config, error) {
 	c := config.Default()
 	if s.file != "" {
 		var err error
-		if c, err = config.Load(s.file); err != nil {
+		if s.read, err = config.Read(s.file); err != nil {
+			return nil, err
+		}
+		if c, err = config.Parse(s.file, s.read); err != nil {
 			return nil, err
 		}
 	}
