@@ -116,7 +116,7 @@ func TestNoProfilesElsewhere(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, path, nil)
 		r.Host = "localhost"
 		w.Handler().ServeHTTP(rec, r)
-		if rec.Code != http.StatusNotFound || strings.Contains(rec.Body.String(), "goroutine") {
+		if rec.Code != http.StatusNotFound || strings.Contains(rec.Body.String(), "goroutine profile") {
 			t.Errorf("GET %s = %d %.100s", path, rec.Code, rec.Body)
 		}
 	}
