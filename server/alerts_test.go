@@ -157,6 +157,7 @@ func TestDocumentedAlerts(t *testing.T) {
 		"one is not decoded":      {func(w *world) { w.pods.status.Undecoded++ }, []string{"InformerdUndecoded"}},
 		"there is no snapshot":    {func(w *world) { w.caches.snapshot.Enabled = false }, []string{"InformerdNoSnapshot"}},
 		"the snapshot fails":      {func(w *world) { w.caches.snapshot.Failures++ }, []string{"InformerdNoSnapshot"}},
+		"the audit log has holes": {func(w *world) { w.Audit = lossy{} }, []string{"InformerdAuditIncomplete"}},
 	} {
 		w := newWorld(t)
 		before := scraped(t, w)

@@ -115,6 +115,7 @@ func (s *Server) completeObjects(w http.ResponseWriter, r *http.Request, q compl
 	if err != nil {
 		return nil, err
 	}
+	recordResource(r, res.Spec())
 	readable, err := readableOf(w, r, res, nil, cache.List)
 	if err != nil {
 		return nil, err

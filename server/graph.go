@@ -12,6 +12,7 @@ import (
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/graph"
 	"github.com/informerd/informerd/server/access"
+	"github.com/informerd/informerd/server/audit"
 	"github.com/informerd/informerd/server/reply"
 )
 
@@ -136,6 +137,7 @@ func (s *Server) getGraph(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer := graphAnswerOf(found)
 	answer.Unanswered = append(answer.Unanswered, missing...)
+	audit.From(r.Context()).Returned(len(answer.Nodes))
 	return show.write(w, r, answer)
 }
 
@@ -227,6 +229,7 @@ func (s *Server) listDangling(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer := danglingAnswer(found)
 	answer.Unanswered = append(answer.Unanswered, missing...)
+	audit.From(r.Context()).Returned(len(answer.Items))
 	return writeTagged(w, r, answer, pretty)
 }
 

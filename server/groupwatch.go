@@ -41,7 +41,7 @@ func (s *Server) watchGroups(w http.ResponseWriter, r *http.Request, q *query, k
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	g.out = newEventWriter(w, q.view)
+	g.out = newEventWriter(w, r, q.view)
 	if err := g.run(ctx, first); err != nil {
 		return &abortError{err}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/spelling"
+	"github.com/informerd/informerd/server/audit"
 )
 
 type indexItem struct {
@@ -82,6 +83,7 @@ func (s *Server) listIndexValues(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	setFreshness(w.Header(), res.view, answer.Metadata.ResourceVersion)
+	audit.From(r.Context()).Returned(len(answer.Items))
 	return writeJSON(w, r, answer, pretty)
 }
 

@@ -1,11 +1,16 @@
 package server
 
 import (
+	"bufio"
+	"cmp"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/go-chi/chi/v5"
+
+	"github.com/informerd/informerd/server/audit"
 )
 
 // instrument measures every request and gives each write to the client a
@@ -15,6 +20,8 @@ func (s *Server) instrument(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		out := &responseWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: s.WriteTimeout, lifts: r.ProtoMajor >= 2}
+		r = s.record(out, r)
+		whole := false
 		s.metrics.inFlight.Inc()
 		defer func() {
 			// What net/http still holds back leaves after the handler; of a
@@ -24,8 +31,10 @@ func (s *Server) instrument(next http.Handler) http.Handler {
 			}
 			s.metrics.inFlight.Dec()
 			s.metrics.observe(routeOf(r), r, out.status(), time.Since(start))
+			out.record.End(cmp.Or(out.code, http.StatusOK), out.bytes, !whole)
 		}()
 		next.ServeHTTP(out, r)
+		whole = true
 	})
 }
 
@@ -47,6 +56,8 @@ type responseWriter struct {
 	timeout time.Duration
 	lifts   bool // a deadline must not outlast its write
 	code    int
+	bytes   int64
+	record  *audit.Record // nil: none is made
 }
 
 func (w *responseWriter) status() string {
@@ -58,7 +69,7 @@ func (w *responseWriter) status() string {
 
 func (w *responseWriter) WriteHeader(code int) {
 	if w.code == 0 && code >= 200 {
-		w.code = code
+		w.begin(code)
 	}
 	if code < 200 { // it leaves at once
 		w.extend()
@@ -69,11 +80,28 @@ func (w *responseWriter) WriteHeader(code int) {
 
 func (w *responseWriter) Write(p []byte) (int, error) {
 	if w.code == 0 {
-		w.code = http.StatusOK
+		w.begin(http.StatusOK)
 	}
 	w.extend()
 	defer w.lift()
-	return w.ResponseWriter.Write(p)
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+func (w *responseWriter) begin(code int) {
+	w.code = code
+	w.record.Begin(code)
+}
+
+// Hijack is for connections that are passed on to the API server, such as those into a
+// workload. What goes over them then is not counted.
+func (w *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := w.control.Hijack()
+	if err == nil && w.code == 0 {
+		w.begin(http.StatusSwitchingProtocols)
+	}
+	return conn, buffered, err
 }
 
 // Flush makes w an http.Flusher, which compression looks for.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/audit"
 )
 
 // see finds the resources that the parameters name, as what q asks may be seen of
@@ -42,6 +43,8 @@ func seeAll(ctx context.Context, found []namedResource, q *query) ([]*viewed, er
 	if len(kinds) == 0 {
 		return nil, refused
 	}
+	verbs := q.verbs()
+	recordKinds(audit.From(ctx), kinds, verbs[len(verbs)-1])
 	return kinds, nil
 }
 

@@ -86,7 +86,7 @@ func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request, q *query) er
 		return nil
 	}
 	k := &kindsWatch{
-		server: s, rights: newRights(access.From(r.Context())), params: paramsOf(r), clusters: s.clustersOf(r.Context(), paramsOf(r)), query: q, out: newEventWriter(w, q.view), batches: make(chan batch),
+		server: s, rights: newRights(access.From(r.Context())), params: paramsOf(r), clusters: s.clustersOf(r.Context(), paramsOf(r)), query: q, out: newEventWriter(w, r, q.view), batches: make(chan batch),
 		followers: map[string]*follower{}, told: map[string]kindState{},
 		versions: since, marks: marks, resumed: len(since) > 0, waiting: time.Now().Add(q.wait),
 		facets: s.watchedFacets(q),

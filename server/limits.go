@@ -12,6 +12,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/server/access"
+	"github.com/informerd/informerd/server/audit"
 	"github.com/informerd/informerd/server/fair"
 	"github.com/informerd/informerd/server/reply"
 )
@@ -62,6 +63,7 @@ func (s *Server) takeStream(ctx context.Context, resources int) (release func(),
 	}
 	if err == nil {
 		boundSendBuffer(ctx)
+		audit.From(ctx).Streams()
 	}
 	return release, err
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/audit"
 	"github.com/informerd/informerd/server/reply"
 )
 
@@ -60,6 +61,7 @@ func writeList(w http.ResponseWriter, r *http.Request, l *listing, v view) error
 	if r.Method == http.MethodHead {
 		return nil
 	}
+	audit.From(r.Context()).Returned(l.count)
 	out := reply.New(r.Context(), w)
 	defer out.Release()
 	err := writeItems(out, newListWriter(v), l)

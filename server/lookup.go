@@ -72,7 +72,11 @@ func (s *Server) lookup(r *http.Request) (Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Caches.Lookup(cluster, name)
+	res, err := s.Caches.Lookup(cluster, name)
+	if res != nil {
+		recordResource(r, res.Spec())
+	}
+	return res, err
 }
 
 // lookupReadable finds the resource the path names and refuses one of which nothing

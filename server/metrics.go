@@ -50,6 +50,7 @@ func newRegistry(s *Server) (*prometheus.Registry, *httpMetrics) {
 	r := prometheus.NewRegistry()
 	r.MustRegister(m.requests, m.duration, m.inFlight, watchers, build, &collector{s.Caches, s.Lease}, s.relations,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(auditMetrics(s)...)
 	return r, m
 }
 

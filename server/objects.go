@@ -9,6 +9,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/server/access"
+	"github.com/informerd/informerd/server/audit"
 	"github.com/informerd/informerd/server/reply"
 )
 
@@ -204,6 +205,7 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
+	audit.From(r.Context()).Returned(1)
 	return writeBody(w, r, append(body, '\n'))
 }
 

@@ -53,6 +53,9 @@ type Options struct {
 	// an *apierrors.StatusError. Nil: everyone may see everything.
 	Access func(*http.Request) (access.Asker, error)
 
+	// Audit gets who asked for what; nil: it is not recorded.
+	Audit Audit
+
 	// Upstream finds the API server of a cluster, for what the Kubernetes API
 	// cannot answer from a copy. Nil: it answers from copies only.
 	Upstream func(cluster string) kubeapi.Upstream

@@ -5,6 +5,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/search"
+	"github.com/informerd/informerd/server/audit"
 )
 
 const (
@@ -86,6 +87,7 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer := searchAnswerOf(&q, found)
 	answer.Unanswered = append(answer.Unanswered, missing...)
+	audit.From(r.Context()).Returned(len(answer.Items))
 	return writeTagged(w, r, answer, pretty)
 }
 

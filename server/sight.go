@@ -7,6 +7,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/server/access"
+	"github.com/informerd/informerd/server/audit"
 )
 
 // sight is what who asks may see of all that is watched of a cluster, for questions
@@ -18,6 +19,7 @@ func (s *Server) sight(ctx context.Context, cluster string, verb cache.Verb) (ca
 			watched = append(watched, spec.GVR.GroupResource())
 		}
 	}
+	audit.From(ctx).AboutMany(string(verb), cluster, everything)
 	sight, err := access.Sight(ctx, access.From(ctx), cluster, verb, watched)
 	for _, r := range watched {
 		noteRights(ctx, cluster, verb, r, sight.Of(r))

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/audit"
 	"github.com/informerd/informerd/server/reply"
 )
 
@@ -26,16 +27,18 @@ type eventWriter struct {
 	buf     []byte
 	mark    string    // ends the ids: of the rights that the stream shows, see watcher.resume
 	flushed time.Time // when something last left
+	record  *audit.Record
 }
 
 // markSeparator is between a version and the rights that events are seen by.
 const markSeparator = "~"
 
-func newEventWriter(w http.ResponseWriter, v view) *eventWriter {
+func newEventWriter(w http.ResponseWriter, r *http.Request, v view) *eventWriter {
 	return &eventWriter{
 		out:     bufio.NewWriterSize(clientWriter{w}, eventBuffer),
 		control: http.NewResponseController(w),
 		enc:     encoder{view: v},
+		record:  audit.From(r.Context()),
 	}
 }
 
@@ -85,6 +88,7 @@ func (e *eventWriter) change(resource string, t cache.EventType, o *cache.Object
 		return err
 	}
 	e.buf = append(b, '}')
+	e.record.Returned(1)
 	return e.event(string(t), id, e.buf)
 }
 

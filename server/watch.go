@@ -84,7 +84,7 @@ func (s *Server) watchObjects(w http.ResponseWriter, r *http.Request, q *query, 
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	watch.out = newEventWriter(w, q.view)
+	watch.out = newEventWriter(w, r, q.view)
 	watch.out.mark = res.mark()
 	if err := watch.run(ctx, start); err != nil {
 		return &abortError{err}

@@ -41,7 +41,7 @@ the values of Secrets are left out.`,
   informerd serve --snapshot ""         # in memory only`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serve(cmd.Context(), &s, cmd.ErrOrStderr())
+			return serve(cmd.Context(), &s, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	s.configFlag(cmd)
@@ -52,7 +52,7 @@ the values of Secrets are left out.`,
 
 // serve runs the replica until ctx ends. Everything is started here and stops in
 // the order that the end of this function shows.
-func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
+func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err error) {
 	start := time.Now()
 	cfg, err := s.load()
 	if err != nil {
@@ -77,6 +77,10 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 	if err := doors.load(); err != nil {
 		return err
 	}
+	records, err := openAudit(cfg.Audit, stdout, log)
+	if err != nil {
+		return err
+	}
 	var modes atomic.Value // kubeapi.Modes
 	modes.Store(cfg.Kubernetes)
 	srv, err := server.New(server.Options{
@@ -86,11 +90,16 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 		Log:       log, Web: web.FS(), Version: buildVersion(), Lease: replica.Lease,
 		References: cfg.References, SearchTexts: cfg.Search.Texts,
 		Access: doors.access(), AccessTrouble: doors.trouble, PlainHTTP: cfg.PlainHTTP,
+		Audit: recorder(records),
 	})
 	if err != nil {
 		return err
 	}
 	if err := srv.Listen(); err != nil {
+		return err
+	}
+	profiles, err := listenProfiles(cfg.Pprof, log)
+	if err != nil {
 		return err
 	}
 	keepers := warmKeepers(cfg, factory, db, log)
@@ -109,16 +118,27 @@ func serve(ctx context.Context, s *settings, stderr io.Writer) (err error) {
 
 	// The informers stop first, and what they brought is saved; then the event
 	// streams tell the rest of it and end. So a client has seen all that the
-	// snapshot holds, and resumes after a restart without a gap. No writer is
-	// left when the snapshot is closed.
+	// snapshot holds, and resumes after a restart without a gap. What was asked until
+	// then is recorded last. No writer is left when the snapshot is closed.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
+	recording, stopRecording := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopRecording()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer stopServing()
 		return factory.Run(ctx)
 	})
-	g.Go(func() error { return srv.Run(serving) })
+	g.Go(func() error {
+		defer stopRecording()
+		return srv.Run(serving)
+	})
+	if records != nil {
+		g.Go(func() error { return records.Run(recording) })
+	}
+	if profiles != nil {
+		g.Go(func() error { return profiles.Run(ctx) })
+	}
 	for _, r := range keepers {
 		r.connected = func(cluster string, config replica.ClusterConfig) error {
 			return errors.Join(ups.connect(cluster, config), doors.connect(cluster, config))

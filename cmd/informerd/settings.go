@@ -90,6 +90,13 @@ func (s *settings) serveFlags(cmd *cobra.Command) {
 		c.Listen = v
 		return server.CheckAddr(v, c.Exposure())
 	})
+	s.flag(cmd, "pprof", "`address` of this machine to serve profiles on, such as 127.0.0.1:6060; \"\" is nowhere", func(c *config.Config, v string) error {
+		c.Pprof = v
+		if v == "" {
+			return nil
+		}
+		return server.CheckProfilesAddr(v)
+	})
 	s.flag(cmd, "snapshot", "snapshot `file`; \"\" keeps everything in memory only", func(c *config.Config, v string) error {
 		c.Snapshot.Path = v
 		return nil

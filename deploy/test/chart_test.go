@@ -114,6 +114,16 @@ func TestValues(t *testing.T) {
 				t.Errorf("configuration is %+v", c)
 			}
 		}},
+		{"audit log", "audit: {stdout: true}\nconfig: {audit: {omit: [/metrics]}}", func(t *testing.T, all objects) {
+			if c := configOf(t, all, statefulSet(t, all)); c.Audit.File != "-" || len(c.Audit.Omit) != 1 {
+				t.Errorf("configuration is %+v", c.Audit)
+			}
+		}},
+		{"audit log in a file", "config: {audit: {file: /var/lib/informerd/audit.log}}", func(t *testing.T, all objects) {
+			if c := configOf(t, all, statefulSet(t, all)); c.Audit.File != "/var/lib/informerd/audit.log" {
+				t.Errorf("configuration is %+v", c.Audit)
+			}
+		}},
 		{"client certificates", "authentication: {clientCA: {configMap: cas, key: my.crt}, requestHeader: {secret: proxy, allowedNames: [front]}}",
 			func(t *testing.T, all objects) {
 				c := configOf(t, all, statefulSet(t, all))
@@ -324,6 +334,8 @@ func TestMistakes(t *testing.T) {
 		"config: {snapshot: {path: /x}}":                        "config.snapshot.path",
 		"config: {snapshot: {encryption: {keyFile: /x}}}":       "config.snapshot.encryption",
 		"persistence: {encryption: {keyFile: /x}}":              "keyFile",
+		"audit: {stdout: true}\nconfig: {audit: {file: /x}}":    "config.audit.file",
+		"audit: {stdout: maybe}":                                "stdout",
 		"resources: {limits: {memory: lots}}":                   "resources.limits.memory",
 	} {
 		if !strings.Contains(values, "tls:") {

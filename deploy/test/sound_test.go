@@ -236,8 +236,12 @@ type config struct {
 		RequestHeader struct{ ClientCAFile string }
 	}
 	Authorization struct{ Mode string }
-	Log           struct{ Format string }
-	Resources     []map[string]any
+	Audit         struct {
+		File string
+		Omit []string
+	}
+	Log       struct{ Format string }
+	Resources []map[string]any
 }
 
 func configText(t *testing.T, all objects, set *appsv1.StatefulSet) string {

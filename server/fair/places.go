@@ -8,31 +8,37 @@ import (
 	"time"
 )
 
-// ErrFull says that there was no place within the time that was waited for one.
+// ErrFull says that there was no place within the time that was waited for one, or that
+// so many wait already that it is no use to.
 var ErrFull = errors.New("no place is free")
+
+const (
+	// waitersPerPlace bounds who waits: so many for each place there is.
+	waitersPerPlace = 16
+	// ownersShare is the part of them that are of one owner, at most.
+	ownersShare = 4
+)
 
 // Places bounds what goes on at once, by weight, and what of it one owner may have
 // while others want something, too: half of what there is. Whoever has least is first
 // when a place gets free.
+//
+// Who waits is bounded as well, since each costs memory: 16 for each place, of which one
+// owner has at most a quarter. When all of these wait, whoever comes takes the turn of
+// the last one of the owner who has most of them, as long as that has more than they
+// have: many who wait do not keep out one who does not.
 type Places struct {
 	limit, share int
 
-	mu      sync.Mutex // guards all below
-	taken   int
-	holds   map[string]int // weight by owner
-	waiting []*claimant    // in the order in which they came
-}
-
-// claimant waits for places.
-type claimant struct {
-	owner  string
-	weight int
-	ready  chan struct{}
+	mu     sync.Mutex // guards all below
+	taken  int
+	owners map[string]*holder // those who hold places or wait for some
+	queued lobby
 }
 
 // NewPlaces has room for a weight of limit.
 func NewPlaces(limit int) *Places {
-	return &Places{limit: limit, share: max(1, limit/2), holds: map[string]int{}}
+	return &Places{limit: limit, share: max(1, limit/2), owners: map[string]*holder{}}
 }
 
 // Taken is the weight that is held now, and Limit what there may be.
@@ -46,19 +52,24 @@ func (p *Places) Taken() int {
 func (p *Places) Limit() int { return p.limit }
 
 // Take waits for room for weight, at most for as long as patience: then the error is
-// ErrFull. A weight above the share of an owner counts as that share, so that it can
-// be had at all. release gives it back, once.
+// ErrFull, as it is at once where too many wait. A weight above the share of an owner
+// counts as that share, so that it can be had at all. release gives it back, once.
 func (p *Places) Take(ctx context.Context, owner string, weight int, patience time.Duration) (release func(), err error) {
 	weight = max(1, min(weight, p.share))
 	p.mu.Lock()
-	if len(p.waiting) == 0 && p.fitsLocked(owner, weight) {
-		p.grantLocked(owner, weight)
+	o := p.ownerLocked(owner)
+	// Of those who wait none fits, or it would have been let in.
+	if p.fits(o, weight) {
+		p.grantLocked(o, weight)
 		p.mu.Unlock()
-		return p.releaser(owner, weight), nil
+		return p.releaser(o, weight), nil
 	}
-	c := &claimant{owner, weight, make(chan struct{})}
-	p.waiting = append(p.waiting, c)
-	p.admitLocked() // it may fit where those before it do not
+	if patience <= 0 || !p.roomLocked(o) {
+		defer p.mu.Unlock()
+		defer p.forgetLocked(o)
+		return nil, p.fullLocked(o)
+	}
+	c := p.queued.join(o, weight)
 	p.mu.Unlock()
 
 	timer := time.NewTimer(patience)
@@ -66,69 +77,97 @@ func (p *Places) Take(ctx context.Context, owner string, weight int, patience ti
 	err = ErrFull
 	select {
 	case <-c.ready:
-		return p.releaser(owner, weight), nil
 	case <-timer.C:
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.leaveLocked(c) { // it was let in at the same moment
-		return p.releaser(owner, weight), nil
+	if c.admitted { // perhaps at the moment when it gave up
+		return p.releaser(o, weight), nil
+	}
+	if c.waits() {
+		p.queued.leave(c)
 	}
 	if errors.Is(err, ErrFull) {
-		err = fmt.Errorf("%w: %d of %d are taken, %d of them by the one who asks", ErrFull, p.taken, p.limit, p.holds[owner])
+		err = p.fullLocked(o)
 	}
+	p.forgetLocked(o)
 	return nil, err
 }
 
-func (p *Places) fitsLocked(owner string, weight int) bool {
-	return p.taken+weight <= p.limit && p.holds[owner]+weight <= p.share
+func (p *Places) ownerLocked(name string) *holder {
+	o := p.owners[name]
+	if o == nil {
+		o = &holder{name: name}
+		p.owners[name] = o
+	}
+	return o
 }
 
-func (p *Places) grantLocked(owner string, weight int) {
+// forgetLocked drops an owner who has nothing and waits for nothing.
+func (p *Places) forgetLocked(o *holder) {
+	if o.holds == 0 && o.waiting == 0 && p.owners[o.name] == o {
+		delete(p.owners, o.name)
+	}
+}
+
+func (p *Places) fits(o *holder, weight int) bool {
+	return p.taken+weight <= p.limit && o.holds+weight <= p.share
+}
+
+func (p *Places) fullLocked(o *holder) error {
+	return fmt.Errorf("%w: %d of %d are taken, %d of them by the one who asks, and %d wait", ErrFull, p.taken, p.limit, o.holds, p.queued.waiting)
+}
+
+// roomLocked reports whether one more of an owner may wait, and makes the room if that
+// is for somebody else to give.
+func (p *Places) roomLocked(o *holder) bool {
+	most := max(1, waitersPerPlace*p.limit)
+	if o.waiting >= max(1, most/ownersShare) {
+		return false
+	}
+	if p.queued.waiting < most {
+		return true
+	}
+	crowd := p.queued.crowd()
+	if crowd.waiting <= o.waiting+1 {
+		return false
+	}
+	last := crowd.last()
+	p.queued.leave(last)
+	close(last.ready)
+	return true
+}
+
+func (p *Places) grantLocked(o *holder, weight int) {
 	p.taken += weight
-	p.holds[owner] += weight
+	o.holds += weight
+	p.queued.moved(o)
 }
 
-func (p *Places) releaser(owner string, weight int) func() {
+func (p *Places) releaser(o *holder, weight int) func() {
 	return sync.OnceFunc(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.taken -= weight
-		if p.holds[owner] -= weight; p.holds[owner] == 0 {
-			delete(p.holds, owner)
-		}
+		o.holds -= weight
+		p.queued.moved(o)
 		p.admitLocked()
+		p.forgetLocked(o)
 	})
 }
 
 // admitLocked lets in who fits, those first who hold least.
 func (p *Places) admitLocked() {
 	for {
-		next := -1
-		for i, c := range p.waiting {
-			if p.fitsLocked(c.owner, c.weight) && (next < 0 || p.holds[c.owner] < p.holds[p.waiting[next].owner]) {
-				next = i
-			}
-		}
-		if next < 0 {
+		c := p.queued.first(p.fits)
+		if c == nil {
 			return
 		}
-		c := p.waiting[next]
-		p.waiting = append(p.waiting[:next], p.waiting[next+1:]...)
+		p.queued.leave(c)
 		p.grantLocked(c.owner, c.weight)
+		c.admitted = true
 		close(c.ready)
 	}
-}
-
-// leaveLocked takes c out of those who wait; false if it waits no more.
-func (p *Places) leaveLocked(c *claimant) bool {
-	for i, other := range p.waiting {
-		if other == c {
-			p.waiting = append(p.waiting[:i], p.waiting[i+1:]...)
-			return true
-		}
-	}
-	return false
 }

@@ -9,6 +9,14 @@ import (
 	"time"
 )
 
+// checkEmpty: nobody holds places, waits for some or is remembered.
+func checkEmpty(t *testing.T, p *Places) {
+	t.Helper()
+	if q := p.queued; p.Taken() != 0 || len(p.owners) != 0 || q.waiting != 0 || len(q.lines) != 0 || len(q.crowds) != 0 {
+		t.Errorf("left: %d taken, %d owners, %+v", p.Taken(), len(p.owners), q)
+	}
+}
+
 func take(t *testing.T, p *Places, owner string, weight int) (release func()) {
 	t.Helper()
 	release, err := p.Take(t.Context(), owner, weight, time.Second)
@@ -107,8 +115,6 @@ func TestPlacesModel(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if p.Taken() != 0 || len(p.waiting) != 0 || len(p.holds) != 0 {
-			t.Errorf("left: %d taken, %d waiting, %v", p.Taken(), len(p.waiting), p.holds)
-		}
+		checkEmpty(t, p)
 	})
 }

@@ -119,6 +119,7 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	req.record(r)
 	w.Header().Add("Vary", "Accept")
 	r, visible := withoutVisible(r)
 	if v := reviewOf(r, req); v != nil {

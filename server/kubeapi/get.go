@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/audit"
 )
 
 // get answers with one object.
@@ -41,5 +42,6 @@ func (a *API) get(w http.ResponseWriter, r *http.Request, t *target) error {
 	if err != nil {
 		return err
 	}
+	audit.From(r.Context()).Returned(1)
 	return writeBody(w, m, body)
 }

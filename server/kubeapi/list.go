@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/audit"
 	"github.com/informerd/informerd/server/reply"
 )
 
@@ -203,6 +204,7 @@ func writeList(w http.ResponseWriter, r *http.Request, t *target, m media, page 
 		return err
 	}
 	w.Header().Set("Content-Type", m.contentType())
+	audit.From(r.Context()).Returned(len(page.Objects))
 	out := reply.New(r.Context(), w)
 	defer out.Release()
 	if err = form.write(out, page.Objects); err == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/server/access"
+	"github.com/informerd/informerd/server/audit"
 )
 
 // connects are the subresources whose GET does more than read.
@@ -88,6 +89,15 @@ func (a *API) pass(w http.ResponseWriter, r *http.Request, req *request) error {
 			p.Out.URL.Path, p.Out.URL.RawPath = upstreamPath(p.In), ""
 			p.SetURL(base)
 			dropProxyIdentity(p.Out.Header)
+			if id := audit.From(p.In.Context()).ID(); id != "" {
+				p.Out.Header.Set(audit.Header, id) // the API server's audit log says the same
+			}
+		},
+		ModifyResponse: func(answer *http.Response) error {
+			if w.Header().Get(audit.Header) != "" {
+				answer.Header.Del(audit.Header)
+			}
+			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
 	}

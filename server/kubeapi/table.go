@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/audit"
 	"github.com/informerd/informerd/server/reply"
 )
 
@@ -71,6 +72,7 @@ func (a *API) writeTable(w http.ResponseWriter, r *http.Request, t *target, m me
 		return err
 	}
 	p.warn(w.Header())
+	audit.From(r.Context()).Returned(len(page.Objects))
 	return writeBody(w, m, body)
 }
 

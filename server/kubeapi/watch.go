@@ -14,6 +14,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/server/access"
+	"github.com/informerd/informerd/server/audit"
 	"github.com/informerd/informerd/server/reply"
 )
 
@@ -49,6 +50,7 @@ type stream struct {
 	initial  *cache.Result // objects to begin with, nil for none
 	printer  *printer      // of a watch of tables
 	out      *batch
+	record   *audit.Record
 	deadline time.Time
 	bookmark time.Time // when the next is due
 	told     time.Time // the proof that the last one told of
@@ -64,7 +66,7 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 	}
 	ctx, cancel := a.watchContext(r, opts)
 	defer cancel()
-	s := &stream{target: t, api: a, media: m, opts: opts, query: q}
+	s := &stream{target: t, api: a, media: m, opts: opts, query: q, record: audit.From(r.Context())}
 	s.deadline, _ = ctx.Deadline()
 	s.schedule(time.Now())
 	if opts.ResourceVersion == "" {
@@ -230,6 +232,7 @@ func (s *stream) opening(ctx context.Context) error {
 			return err
 		}
 		s.out.add(cache.Added, body)
+		s.record.Returned(1)
 	}
 	version := s.initial.Version
 	s.initial = nil
@@ -263,6 +266,7 @@ func (s *stream) changes(ctx context.Context, events []cache.Event) error {
 			return err
 		}
 		s.out.add(typ, body)
+		s.record.Returned(1)
 	}
 	return nil
 }

@@ -30,6 +30,10 @@ type Config struct {
 	// Authentication is nil where everybody who reaches informerd sees everything.
 	Authentication *Authentication
 	Authorization  Authorization
+	// Audit says where it is recorded who asked for what.
+	Audit Audit
+	// Pprof is the host:port to serve profiles on; "" is nowhere.
+	Pprof string
 	// Clusters are never empty, and their names differ.
 	Clusters []Cluster
 	Snapshot Snapshot
@@ -164,6 +168,7 @@ func defaults() *Config {
 		Verify:        Verify{Interval: time.Hour},
 		Syncs:         8,
 		Authorization: Authorization{Mode: Review},
+		Audit:         defaultAudit(),
 		Kubernetes:    kubeapi.Modes{Reads: kubeapi.Cached, Passthrough: kubeapi.PassNone, Lists: kubeapi.Strict},
 		Log:           Log{Level: "info", Format: "text"},
 	}
@@ -181,6 +186,8 @@ func (c *Config) NeedsRestart(next *Config) []string {
 		{"tls", c.TLS != next.TLS || c.PlainHTTP != next.PlainHTTP},
 		{"authentication", !reflect.DeepEqual(c.Authentication, next.Authentication)},
 		{"authorization", c.Authorization != next.Authorization},
+		{"audit", !reflect.DeepEqual(c.Audit, next.Audit)},
+		{"pprof", c.Pprof != next.Pprof},
 		{"clusters", !slices.EqualFunc(c.Clusters, next.Clusters, Cluster.equal)},
 		{"snapshot.path", c.Snapshot.Path != next.Snapshot.Path},
 		{"snapshot.encryption", c.Snapshot.KeyFile != next.Snapshot.KeyFile},

@@ -41,7 +41,7 @@ func TestShippedIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = config.Parse("f", []byte("x: 1\nclusters: [{x: 1}]\nsnapshot: {x: 1, encryption: {x: 1}}\nverify: {x: 1}\nkubernetes: {x: 1}\nlog: {x: 1}\nreferences: [{x: 1}]\nsearch: {x: 1}\nresources: [{x: 1}]"))
+	_, err = config.Parse("f", []byte("x: 1\naudit: {x: 1}\nclusters: [{x: 1}]\nsnapshot: {x: 1, encryption: {x: 1}}\nverify: {x: 1}\nkubernetes: {x: 1}\nlog: {x: 1}\nreferences: [{x: 1}]\nsearch: {x: 1}\nresources: [{x: 1}]"))
 	for _, e := range errorsOf(t, err) {
 		_, known, ok := strings.Cut(e.Message, "known are ")
 		if !ok {
@@ -110,6 +110,7 @@ resources:
 		Snapshot:      config.Snapshot{Interval: 250 * time.Millisecond, KeyFile: "/etc/keys"},
 		Syncs:         3,
 		Authorization: config.Authorization{Mode: config.Review},
+		Audit:         config.Default().Audit,
 		Kubernetes:    kubeapi.Modes{Reads: kubeapi.Consistent, Passthrough: kubeapi.PassReads, Lists: kubeapi.Strict},
 		Log:           config.Log{Level: "debug", Format: "json"},
 		Resources: []config.Rule{
@@ -144,7 +145,7 @@ func TestMistakes(t *testing.T) {
 	}{
 		{"unknown key", "lisen: x", []string{`f:1:1: lisen: unknown key, did you mean "listen"?`}},
 		{"unknown key, nothing near", "a:\nsnapshot:\n  zzzzzzzz: 1", []string{
-			`f:1:1: a: unknown key, known are authentication, authorization, clusters, kubernetes, listen, log, references, resources, search, snapshot, syncs, tls, verify`,
+			`f:1:1: a: unknown key, known are audit, authentication, authorization, clusters, kubernetes, listen, log, pprof, references, resources, search, snapshot, syncs, tls, verify`,
 			`f:3:3: snapshot.zzzzzzzz: unknown key, known are encryption, interval, path`,
 		}},
 		{"case", "resources:\n- match: [pods]\n  labelselector: a=b", []string{
@@ -291,8 +292,8 @@ func TestNeedsRestart(t *testing.T) {
 		return c
 	}
 	old := parse("")
-	next := parse("listen: localhost:1\ntls: {certFile: a, keyFile: b}\nauthentication: {}\nauthorization: {mode: rbac}\nclusters: [{name: default, context: x}]\nsnapshot: {path: x, interval: 2s, encryption: {keyFile: x}}\nverify: {interval: 2h}\nsyncs: 2\nlog: {level: debug, format: json}\nresources: [{match: [pods]}]")
-	want := []string{"listen", "tls", "authentication", "authorization", "clusters", "snapshot.path", "snapshot.encryption", "snapshot.interval", "verify.interval", "syncs", "log.format"}
+	next := parse("listen: localhost:1\ntls: {certFile: a, keyFile: b}\nauthentication: {}\nauthorization: {mode: rbac}\naudit: {file: a.log}\npprof: 127.0.0.1:1\nclusters: [{name: default, context: x}]\nsnapshot: {path: x, interval: 2s, encryption: {keyFile: x}}\nverify: {interval: 2h}\nsyncs: 2\nlog: {level: debug, format: json}\nresources: [{match: [pods]}]")
+	want := []string{"listen", "tls", "authentication", "authorization", "audit", "pprof", "clusters", "snapshot.path", "snapshot.encryption", "snapshot.interval", "verify.interval", "syncs", "log.format"}
 	if got := old.NeedsRestart(next); !slices.Equal(got, want) {
 		t.Errorf("NeedsRestart() = %v, want %v", got, want)
 	}

@@ -99,7 +99,7 @@ func (r *reader) syntax(err error) {
 }
 
 func (r *reader) config(n *yaml.Node, c *Config) {
-	var listen *yaml.Node
+	var listen, audit *yaml.Node
 	r.mapping(n, "", fieldsOf{
 		"listen": func(n *yaml.Node, path string) {
 			c.Listen, _ = r.text(n, path)
@@ -108,6 +108,11 @@ func (r *reader) config(n *yaml.Node, c *Config) {
 		"tls":            func(n *yaml.Node, path string) { r.tls(n, path, c) },
 		"authentication": func(n *yaml.Node, path string) { c.Authentication = r.authentication(n, path) },
 		"authorization":  func(n *yaml.Node, path string) { r.authorization(n, path, &c.Authorization) },
+		"audit": func(n *yaml.Node, path string) {
+			r.audit(n, path, &c.Audit)
+			audit = n
+		},
+		"pprof": func(n *yaml.Node, path string) { r.pprof(n, path, c) },
 		"clusters": func(n *yaml.Node, path string) {
 			if all := r.clusters(n, path); len(all) > 0 {
 				c.Clusters = all
@@ -130,6 +135,7 @@ func (r *reader) config(n *yaml.Node, c *Config) {
 			c.Resources = r.rules(n, path)
 		},
 	})
+	r.checkAudit(audit, c)
 	if listen == nil || len(r.errs) > 0 && c.Listen == "" {
 		return
 	}

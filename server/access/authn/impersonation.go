@@ -94,7 +94,7 @@ func (w *Wanted) Impersonate(ctx context.Context, cluster, name string, judge Ju
 			return nil, access.Forbidden(named(name), a, reason)
 		}
 	}
-	return w.info(), nil
+	return w.Info(), nil
 }
 
 // attributes are what must be allowed, in the order of the API server.
@@ -123,8 +123,9 @@ func (w *Wanted) attributes() []access.Attributes {
 	return all
 }
 
-// info is who is meant, with the groups that the API server adds.
-func (w *Wanted) info() user.Info {
+// Info is who is meant, with the groups that the API server adds. Whether they may be is
+// another question.
+func (w *Wanted) Info() user.Info {
 	groups := slices.Clone(w.groups)
 	if namespace, _, err := serviceaccount.SplitUsername(w.user); err == nil && len(groups) == 0 {
 		groups = serviceaccount.MakeGroupNames(namespace)

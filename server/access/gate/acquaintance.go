@@ -26,6 +26,7 @@ type acquaintance struct {
 	cluster string
 	turn    chan struct{} // holds one: whoever has it may use all below
 
+	maker  user.Info // who makes the request, whoever they want to be; nil: not known
 	id     user.Info // of whom the request is made as
 	digest string    // of id
 	means  authn.Means
@@ -97,9 +98,11 @@ func (k *acquaintance) identify(ctx context.Context) (user.Info, authn.Means, er
 		return nil, "", authn.ErrNobody
 	}
 	id, err := c.Authenticator.Authenticate(ctx, k.asker.shown)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, "", err
+	}
+	k.maker = id.Info
+	switch {
 	case k.asker.bad != nil:
 		return nil, "", k.asker.bad
 	case k.asker.wanted == nil:

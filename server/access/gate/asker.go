@@ -61,6 +61,7 @@ func (a *asker) enter(ctx context.Context) error {
 	if len(clusters) == 0 {
 		return &authn.Unavailable{Cause: errors.New("no cluster is configured")}
 	}
+	a.record(ctx)
 	for i, u := range users {
 		if errs[i] == nil {
 			a.mu.Lock()

@@ -52,6 +52,12 @@ names the keys of config.yaml which the chart sets.
   "authentication" $authentication
   "authorization" .Values.authorization
 }}
+{{- if .Values.audit.stdout }}
+{{- if hasKey (dig "audit" (dict) .Values.config) "file" }}
+{{- fail "config.audit.file: the value audit.stdout sets it, give one of them" }}
+{{- end }}
+{{- $_ := set $own "audit" (dict "file" "-") }}
+{{- end }}
 {{- $log := dict "log" (dict "format" "json") }}
 {{- mergeOverwrite $log (deepCopy .Values.config) $own | toYaml }}
 {{- end }}
