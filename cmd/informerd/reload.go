@@ -57,7 +57,7 @@ func (r *reloader) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.poll)
 	defer tick.Stop()
 	quiet := newQuietTimer(r.debounce, r.longest)
-	quiet.Reset(0)
+	quiet.disturb()
 	r.watching()
 	for {
 		select {
@@ -71,7 +71,7 @@ func (r *reloader) Run(ctx context.Context) error {
 		case err := <-failures(w):
 			r.log.Debug("watching the configuration file", "err", err)
 		case <-tick.C:
-			quiet.Reset(0)
+			quiet.disturb() // the file may be being written at this moment
 		case <-quiet.C:
 			quiet.ranOut()
 			r.follow(w)
