@@ -3,8 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -181,20 +179,13 @@ func scopeOf(who access.Asker, kinds []*viewed) string {
 	if access.Settled(who) {
 		return ""
 	}
-	h := sha256.New()
-	write := func(text string) {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(text)))
-		h.Write(n[:])
-		h.Write([]byte(text))
-	}
+	var texts []string
 	for _, k := range kinds {
 		spec := k.view.Spec.Resource
-		for _, text := range []string{spec.Cluster, spec.GVR.Group, spec.GVR.Version, spec.GVR.Resource, k.scope.Digest()} {
-			write(text)
-		}
+		texts = append(texts, spec.Cluster, spec.GVR.Group, spec.GVR.Version, spec.GVR.Resource, k.scope.Digest())
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	key := access.KeyOf(texts...)
+	return hex.EncodeToString(key[:])
 }
 
 func kindsToken(r *http.Request, q *query) string {

@@ -75,6 +75,39 @@ func TestTokensOfRevokedResources(t *testing.T) {
 	}
 }
 
+// later asks in a goroutine, for what is answered once something else has happened.
+func (w *world) later(target string) (rec *httptest.ResponseRecorder, done <-chan struct{}) {
+	answered := make(chan struct{})
+	rec = httptest.NewRecorder()
+	go func() {
+		defer close(answered)
+		r := httptest.NewRequest(http.MethodGet, target, nil)
+		r.Host = "localhost:8080"
+		w.Handler().ServeHTTP(rec, r)
+	}()
+	return rec, answered
+}
+
+// busy has somebody else take all processors, until they are given back.
+func (w *world) busy(t *testing.T) (give func()) {
+	t.Helper()
+	others := w.turns.Ask("others")
+	t.Cleanup(others.Done)
+	var taken []func()
+	for range cache.Workers() {
+		g, err := others.Take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken = append(taken, g)
+	}
+	return func() {
+		for _, g := range taken {
+			g()
+		}
+	}
+}
+
 // TestRevokedWhileWaiting: who waits for a version is answered by the rights that they
 // have when it comes.
 func TestRevokedWhileWaiting(t *testing.T) {
@@ -88,13 +121,7 @@ func TestRevokedWhileWaiting(t *testing.T) {
 				user := jane()
 				w := newGuarded(t, user)
 				w.Options.RequestTimeout = time.Minute
-				rec, done := httptest.NewRecorder(), make(chan struct{})
-				go func() {
-					defer close(done)
-					r := httptest.NewRequest(http.MethodGet, target, nil)
-					r.Host = "localhost:8080"
-					w.Handler().ServeHTTP(rec, r)
-				}()
+				rec, done := w.later(target)
 				time.Sleep(5 * time.Second)
 				user.Grant(podsResource, scope)
 				w.pods.apply(t, cache.Modified, pod("a", "one", "late", "n1", 105))
@@ -127,23 +154,8 @@ func TestRevokedWhileScanning(t *testing.T) {
 				user := jane()
 				w := newGuarded(t, user)
 				w.Options.RequestTimeout = time.Minute
-				others := w.turns.Ask("others")
-				defer others.Done()
-				var give []func()
-				for range cache.Workers() {
-					g, err := others.Take(t.Context())
-					if err != nil {
-						t.Fatal(err)
-					}
-					give = append(give, g)
-				}
-				rec, done := httptest.NewRecorder(), make(chan struct{})
-				go func() {
-					defer close(done)
-					r := httptest.NewRequest(http.MethodGet, target, nil)
-					r.Host = "localhost:8080"
-					w.Handler().ServeHTTP(rec, r)
-				}()
+				give := w.busy(t)
+				rec, done := w.later(target)
 				time.Sleep(2 * time.Second)
 				select {
 				case <-done:
@@ -151,9 +163,7 @@ func TestRevokedWhileScanning(t *testing.T) {
 				default:
 				}
 				user.Grant(podsResource, scope)
-				for _, g := range give {
-					g()
-				}
+				give()
 				<-done
 				if text := rec.Body.String(); rec.Code != codes[n] || strings.Contains(text, "uid-a") || strings.Contains(text, `"one"`) {
 					t.Errorf("%s by rights %d: %d %s", target, n, rec.Code, text)
@@ -174,23 +184,12 @@ func TestGroupsComputedByOtherRights(t *testing.T) {
 			written, _ := w.stream(t, target)
 			time.Sleep(3 * time.Second)
 			before := written()
-			others := w.turns.Ask("others")
-			defer others.Done()
-			var give []func()
-			for range cache.Workers() {
-				g, err := others.Take(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				give = append(give, g)
-			}
+			give := w.busy(t)
 			w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n1", 110)) // groups are computed anew
 			w.pods.apply(t, cache.Added, pod("a", "late", "web", "n1", 111))
 			time.Sleep(3 * time.Second)
 			user.Grant(podsResource, cache.NewScope([]string{"b"}, nil))
-			for _, g := range give {
-				g()
-			}
+			give()
 			time.Sleep(3 * time.Second)
 			text := strings.TrimPrefix(written(), before)
 			if _, groups, ok := strings.Cut(text, `"type":"GROUPS"`); ok && strings.Contains(groups, `"a"`) {

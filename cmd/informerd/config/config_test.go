@@ -19,7 +19,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The built-in default and the shipped file must say the same.
 func TestShipped(t *testing.T) {
-	shipped, err := config.Load("../../../config.yaml")
+	data, err := config.Read("../../../config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shipped, err := config.Parse("config.yaml", data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,16 +274,16 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-func TestLoadRefuses(t *testing.T) {
-	if _, err := config.Load(t.TempDir() + "/none"); err == nil || !strings.HasPrefix(err.Error(), "read configuration: open ") {
-		t.Errorf("Load(missing) = %v", err)
+func TestReadRefuses(t *testing.T) {
+	if _, err := config.Read(t.TempDir() + "/none"); err == nil || !strings.HasPrefix(err.Error(), "read configuration: open ") {
+		t.Errorf("Read(missing) = %v", err)
 	}
 	large := t.TempDir() + "/large"
 	if err := os.WriteFile(large, make([]byte, 2<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := config.Load(large); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
-		t.Errorf("Load(large) = %v", err)
+	if _, err := config.Read(large); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
+		t.Errorf("Read(large) = %v", err)
 	}
 }
 

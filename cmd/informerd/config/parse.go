@@ -22,15 +22,6 @@ import (
 // as a snapshot, from being parsed.
 const maxSize = 1 << 20
 
-// Load reads a file. Its error is Errors where the file could be read.
-func Load(file string) (*Config, error) {
-	data, err := Read(file)
-	if err != nil {
-		return nil, err
-	}
-	return Parse(file, data)
-}
-
 // Read returns what is in a file of reasonable size.
 func Read(file string) ([]byte, error) {
 	f, err := os.Open(file)
