@@ -38,12 +38,15 @@ var peers = map[string]func(context.Context, *rest.Config) (*synced, error){
 	"cache":              syncCache,
 	"cache-all":          syncCacheAll,
 	"relist":             syncRelist,
+	"relay":              startRelay,
 }
 
 // synced is a peer that has what it came for.
 type synced struct {
 	objects int   // how many it holds
 	bytes   int64 // how many it has read, if it only reads
+	// address is the URL at which it serves, if it does.
+	address string
 	// answer appends the JSON of all pods of an app to dst and says how many
 	// they are; nil if the peer has no answers. It is safe for concurrent use.
 	answer func(dst []byte, app string) ([]byte, int, error)
@@ -58,6 +61,7 @@ type synced struct {
 // reply is one line that a peer writes.
 type reply struct {
 	Objects  int     `json:"objects,omitempty"`
+	Address  string  `json:"address,omitempty"` // of a peer that serves
 	Bytes    int64   `json:"bytes,omitempty"`
 	Heap     float64 `json:"heap,omitempty"`
 	Requests int     `json:"requests,omitempty"`
@@ -95,7 +99,7 @@ func servePeer(ctx context.Context, args []string, in io.Reader, replies *json.E
 	if err != nil {
 		return err
 	}
-	if err := replies.Encode(reply{Objects: s.objects, Bytes: s.bytes}); err != nil {
+	if err := replies.Encode(reply{Objects: s.objects, Bytes: s.bytes, Address: s.address}); err != nil {
 		return err
 	}
 	orders := bufio.NewScanner(in)
