@@ -39,7 +39,9 @@ type Informer struct {
 
 	// indexing is held while the indexes of the spec and those of the stores change
 	// together, or the one store takes the place of the other: whichever comes second,
-	// a reload or a successor, finds what the first has left. Taken before mu.
+	// a reload or a successor, finds what the first has left. What is saved is taken under
+	// it too, so that objects and their rule belong together. Taken before mu, and by the
+	// saver while it commits: who has it must not wait for that.
 	indexing sync.Mutex
 
 	mu      sync.Mutex // guards all below

@@ -130,6 +130,11 @@ func (i *Informer) takeBatch() (taken, bool) {
 	default:
 		return taken{}, false
 	}
+	// A Store that takes over from another one has its objects at once, but the feed that
+	// knows the rule they were cut by comes after that. Saved in between, they would be
+	// taken for whole by a process that starts under the rule before.
+	i.indexing.Lock()
+	defer i.indexing.Unlock()
 	i.mu.Lock()
 	f, uid := i.current, i.origin
 	// What was not yet found to be of this cluster, and what is known not to be, is
