@@ -74,14 +74,6 @@ func loadThree(t testing.TB, db *DB) map[cache.Resource]snapshot {
 // used is how much of the file holds pages; what follows is room to grow.
 func used(b []byte) int { return len(bytes.TrimRight(b, "\x00"))/4096*4096 + 4096 }
 
-func writeFile(t testing.TB, path string, b []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// equal is for what Load returned both times.
 func equal(a, b any) bool { return reflect.DeepEqual(a, b) }
 
 // intact fails the test for anything but what was committed, ErrCorrupt or

@@ -224,3 +224,12 @@ func bulkBatch(r cache.Resource, n int) cache.Batch {
 	b.Saved.Dictionaries = map[uint32][]byte{1: make([]byte, 100<<10)}
 	return b
 }
+
+func writeFile(t testing.TB, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// equal is for what Load returned both times.
