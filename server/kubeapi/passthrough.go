@@ -17,10 +17,11 @@ import (
 var connects = []string{"exec", "attach", "portforward", "proxy"}
 
 // isConnect reports whether a request opens a connection into a workload or
-// through the API server, which is no read, whatever its method.
+// through the API server, which is no read, whatever its method. It looks at the whole
+// path of the subresource: pods/a//exec is pods/a/exec to who makes one slash of two on
+// the way to the API server.
 func (q *request) isConnect() bool {
-	first, _, _ := strings.Cut(q.subresource, "/")
-	return slices.Contains(connects, first)
+	return slices.ContainsFunc(strings.Split(q.subresource, "/"), func(part string) bool { return slices.Contains(connects, part) })
 }
 
 // class is Long for a request that goes on for as long as its client likes, else
