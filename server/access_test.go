@@ -1,10 +1,13 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,6 +36,29 @@ func jane() *accesstest.User {
 func newGuarded(t testing.TB, user access.Asker) *world {
 	return newWorld(t, func(o *Options) {
 		o.Access = func(*http.Request) (access.Asker, error) { return user, nil }
+	})
+}
+
+// slowly says what somebody may after a second, as an API server that is asked for each.
+type slowly struct{ access.Asker }
+
+func (s slowly) Scope(ctx context.Context, cluster string, verb cache.Verb, r schema.GroupResource) (cache.Scope, error) {
+	time.Sleep(time.Second)
+	return s.Asker.Scope(ctx, cluster, verb, r)
+}
+
+// TestRightsOfAllAreAskedSideBySide: a list of all resources takes no longer for there
+// being more of them.
+func TestRightsOfAllAreAskedSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newGuarded(t, slowly{jane()})
+		began := time.Now()
+		if rec := w.get(t, "/v1/resources"); rec.Code != http.StatusOK {
+			t.Fatalf("%d %s", rec.Code, rec.Body)
+		}
+		if took := time.Since(began); took > 2*time.Second { // before the answer they are asked again
+			t.Errorf("took %v", took)
+		}
 	})
 }
 

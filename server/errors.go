@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/kubeapi"
 	"github.com/informerd/informerd/server/reply"
 )
 
@@ -49,7 +50,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.WriteHeader(statusClientClosed) // nobody reads it; metrics count it
 		return
 	}
-	status := statusOf(discreet(r.Context(), err))
+	status := statusOf(kubeapi.Discreet(r.Context(), err))
 	s.logFailure(r, int(status.Code), err)
 	writeStatus(w, status)
 }

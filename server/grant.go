@@ -85,6 +85,19 @@ func (g *grant) stillSeen(ctx context.Context, spec cache.Spec) error {
 	return errRights
 }
 
+// afterWait is the error of a wait that ended with err: it may have taken long enough for
+// rights to be withdrawn, and who has none is not told either how far the copy is that
+// they waited for.
+func afterWait(ctx context.Context, err error, stillSeen func(context.Context) error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	if refused := stillSeen(ctx); refused != nil {
+		return refused
+	}
+	return err
+}
+
 // mark tells what is seen from what others see, or the same reader at another time. It
 // is empty for all.
 func (g *grant) mark() string {

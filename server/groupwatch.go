@@ -8,6 +8,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/server/access"
+	"github.com/informerd/informerd/server/kubeapi"
 )
 
 // groupWatch is a stream of groups. It belongs to the goroutine of its request.
@@ -98,7 +99,7 @@ func (g *groupWatch) run(ctx context.Context, data []byte) error {
 			if errors.Is(err, cache.ErrStopped) {
 				continue // another store takes its place, or the resource is gone
 			}
-			return g.out.failure(statusOf(discreet(ctx, err)))
+			return g.out.failure(statusOf(kubeapi.Discreet(ctx, err)))
 		}
 	}
 }

@@ -32,7 +32,7 @@ type ownerKey struct{}
 // has to say who they are that is the connection.
 func ownerOf(ctx context.Context) string {
 	if name := access.From(ctx).Name(); name != "" {
-		return "user " + name
+		return "user " + access.OwnerOf(name)
 	}
 	name, _ := ctx.Value(ownerKey{}).(string)
 	return name

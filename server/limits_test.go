@@ -9,6 +9,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerd/informerd/server/access"
+	"github.com/informerd/informerd/server/access/accesstest"
 )
 
 // TestStreamsWeigh: a stream about many resources costs as much as one about each of
@@ -24,6 +27,18 @@ func TestStreamsWeigh(t *testing.T) {
 	s.close()
 	for w.watches.Taken() > 0 {
 		runtime.Gosched()
+	}
+}
+
+// TestAccountsOfANamespaceAreOne: whoever may edit a namespace has as many service accounts
+// as they like, and no more places for it.
+func TestAccountsOfANamespaceAreOne(t *testing.T) {
+	owners := map[string]bool{}
+	for _, name := range []string{"system:serviceaccount:mine:a", "system:serviceaccount:mine:b", "jane"} {
+		owners[ownerOf(access.With(t.Context(), accesstest.NewUser(name)))] = true
+	}
+	if len(owners) != 2 {
+		t.Errorf("two of a namespace and jane are %d: %v", len(owners), owners)
 	}
 }
 

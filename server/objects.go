@@ -43,14 +43,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query, find f
 	if err := checkNamespaces(w, res, q.Namespaces); err != nil {
 		return err
 	}
-	if err := waitVersion(r.Context(), res.reader, q.version, q.wait); err != nil {
-		return err
+	if err = waitVersion(r.Context(), res.reader, q.version, q.wait); q.version != "" {
+		err = afterWait(r.Context(), err, res.stillSeen)
 	}
-	if q.version != "" {
-		// The wait may have taken long enough for rights to be withdrawn.
-		if err := res.stillSeen(r.Context()); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	// A client only has the tag of an answer that was whole, and would be whole
 	// again. A page that continues has none: its token expires, and a client
@@ -175,14 +172,14 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
 			return namespaceMissing(w, res.view, m)
 		}
 	}
-	if err := waitVersion(r.Context(), res.reader, version, wait); err != nil {
-		return err
-	}
-	if version != "" {
-		// Other rights that show this object, too, give the same answer.
-		if _, err := seeObject(r.Context(), found, key); err != nil {
+	if err = waitVersion(r.Context(), res.reader, version, wait); version != "" {
+		err = afterWait(r.Context(), err, func(ctx context.Context) error {
+			_, err := seeObject(ctx, found, key) // other rights that show it, too, give the same answer
 			return err
-		}
+		})
+	}
+	if err != nil {
+		return err
 	}
 	object, at, revision, ok := res.reader.GetAt(key)
 	setFreshness(w.Header(), res.view, at)

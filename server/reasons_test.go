@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +12,8 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/access"
+	"github.com/informerd/informerd/server/kubeapi"
 )
 
 // TestReasonsAreOfTheWhole: who sees a part of a resource is not told why the copy is not
@@ -61,6 +65,47 @@ func TestReasonsAreOfTheWhole(t *testing.T) {
 	}
 }
 
+// awayUpstream is an API server that cannot be reached, at an address.
+type awayUpstream struct{ passingUpstream }
+
+func (awayUpstream) Get(context.Context, string, http.Header) (*http.Response, error) {
+	return nil, errors.New("Get https://10.9.8.7:6443: connection refused")
+}
+
+// TestAddressesAreNotTold: nor where the API server is, when it does not answer.
+func TestAddressesAreNotTold(t *testing.T) {
+	up := awayUpstream{func(*http.Request) (*http.Response, error) {
+		return nil, errors.New("dial 10.9.8.7: connection refused")
+	}}
+	reach := func(passthrough kubeapi.Passthrough) func(*Options) {
+		return func(o *Options) {
+			o.Upstream = func(string) kubeapi.Upstream { return up }
+			o.Modes = func() kubeapi.Modes { return kubeapi.Modes{Passthrough: passthrough} }
+		}
+	}
+	ask := func(w *world, target string) string {
+		rec := w.do(t, http.MethodGet, target, cache.ReadsHeader, cache.ConsistentReads)
+		return fmt.Sprint(rec.Code, rec.Header(), rec.Body)
+	}
+	for _, passthrough := range []kubeapi.Passthrough{kubeapi.PassNone, kubeapi.PassAll} {
+		guarded := newWorld(t, reach(passthrough), func(o *Options) {
+			o.Access = func(*http.Request) (access.Asker, error) { return jane().GrantPaths(), nil }
+		})
+		open := newWorld(t, reach(passthrough))
+		for _, target := range []string{
+			"/openapi/v3", "/version", "/api", "/apis", "/api/v1", "/api/v1/namespaces/a/pods", "/api/v1/namespaces/a/pods/one",
+			"/api/v1/namespaces/a/pods?watch=1&timeoutSeconds=1", "/api/v1/namespaces/a/pods/one/log", "/apis/other/v1/things",
+		} {
+			if answer := ask(guarded, target); strings.Contains(answer, "10.9.8.7") {
+				t.Errorf("passthrough %s, %s: %s", passthrough, target, answer)
+			}
+		}
+		if answer := ask(open, "/openapi/v3"); !strings.Contains(answer, "10.9.8.7") {
+			t.Errorf("without authentication: %s", answer)
+		}
+	}
+}
+
 // TestClusterReasonsAreNotTold: nor is who must say who they are told why a cluster does
 // not tell which resources it has.
 func TestClusterReasonsAreNotTold(t *testing.T) {
@@ -77,6 +122,11 @@ func TestClusterReasonsAreNotTold(t *testing.T) {
 		if rec := w.get(t, target); strings.Contains(rec.Body.String(), "10.9.8.7") {
 			t.Errorf("%s: %d %s", target, rec.Code, rec.Body)
 		}
+	}
+	// Documents of the Kubernetes API tell it in a header.
+	if rec := w.get(t, "/api/v1"); rec.Code != http.StatusOK || strings.Contains(fmt.Sprint(rec.Header(), rec.Body), "10.9.8.7") ||
+		!strings.Contains(rec.Header().Get("Warning"), "not all resources") {
+		t.Errorf("/api/v1: %d %v %s", rec.Code, rec.Header(), rec.Body)
 	}
 	w = newWorld(t)
 	w.caches.clusters = unknown

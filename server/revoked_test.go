@@ -134,6 +134,29 @@ func TestRevokedWhileWaiting(t *testing.T) {
 	}
 }
 
+// TestRevokedWhileWaitingInVain: who waits for a version that does not come, and loses
+// their rights meanwhile, is not told how far the copy is.
+func TestRevokedWhileWaitingInVain(t *testing.T) {
+	for _, target := range []string{
+		"/v1/resources/pods/objects?resourceVersion=105&timeout=9s", "/v1/resources/pods/objects/a/one?resourceVersion=105&timeout=9s",
+		"/v1/resources/pods/objects?resourceVersion=105&timeout=9s&watch=true", "/api/v1/namespaces/a/pods?resourceVersion=105",
+		"/api/v1/namespaces/a/pods/one?resourceVersion=105",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			user := jane()
+			w := newGuarded(t, user)
+			w.Options.RequestTimeout = time.Minute
+			rec, done := w.later(target)
+			time.Sleep(2 * time.Second)
+			user.Grant(podsResource, cache.Scope{})
+			<-done
+			if rec.Code != http.StatusForbidden {
+				t.Errorf("%s: %d %s", target, rec.Code, rec.Body)
+			}
+		})
+	}
+}
+
 // TestRevokedWhileScanning: who waits for processors, behind others, is answered by the
 // rights that they have when they got them.
 func TestRevokedWhileScanning(t *testing.T) {

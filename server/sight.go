@@ -10,6 +10,28 @@ import (
 	"github.com/informerd/informerd/server/audit"
 )
 
+// sights are what may be seen of all resources of some clusters, watched or not, by
+// cluster. Each may be a question to an API server, so they are asked side by side.
+func (s *Server) sights(ctx context.Context, clusters []string, verb cache.Verb) (map[string]cache.Sight, error) {
+	resources := map[string][]schema.GroupResource{}
+	for _, res := range s.Caches.Resources() {
+		spec := res.Spec()
+		resources[spec.Cluster] = append(resources[spec.Cluster], spec.GVR.GroupResource())
+	}
+	sights := map[string]cache.Sight{}
+	for _, cluster := range clusters {
+		sight, err := access.Sight(ctx, access.From(ctx), cluster, verb, resources[cluster])
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range resources[cluster] {
+			noteRights(ctx, cluster, verb, r, sight.Of(r))
+		}
+		sights[cluster] = sight
+	}
+	return sights, nil
+}
+
 // sight is what who asks may see of all that is watched of a cluster, for questions
 // about many resources at once. What is not watched is not there to be seen.
 func (s *Server) sight(ctx context.Context, cluster string, verb cache.Verb) (cache.Sight, error) {

@@ -2,38 +2,17 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/informerd/informerd/cache"
-	"github.com/informerd/informerd/server/access"
+	"github.com/informerd/informerd/server/kubeapi"
 )
 
 // unknownResources is what the resources are called that a cluster has not told
 // yet, where an answer names what it lacks.
 const unknownResources = "*"
-
-// discreet is err as who asks may read it. Why a cluster does not tell its resources says
-// where it is and as whom it is asked: that is for a server without authentication, the
-// log and /readyz/verbose.
-func discreet(ctx context.Context, err error) error {
-	unknown, ok := errors.AsType[*cache.NotDiscoveredError](err)
-	if !ok || access.From(ctx) == access.Everyone() {
-		return err
-	}
-	return &discreetError{strings.TrimSuffix(err.Error(), ": "+unknown.Why), err}
-}
-
-// discreetError has less to say than its cause.
-type discreetError struct {
-	text  string
-	cause error
-}
-
-func (e *discreetError) Error() string { return e.text }
-func (e *discreetError) Unwrap() error { return e.cause }
 
 // undiscovered is why a cluster may have resources that are not known, nil if it
 // has none. Ask before looking for resources: a cluster that tells them meanwhile
@@ -56,7 +35,7 @@ func (s *Server) checkKnown(ctx context.Context, cluster string) (missing []unan
 	if len(s.relations.resources(cluster)) == 0 {
 		return nil, err
 	}
-	return []unansweredItem{{unknownResources, cache.Syncing, discreet(ctx, err).Error()}}, nil
+	return []unansweredItem{{unknownResources, cache.Syncing, kubeapi.Discreet(ctx, err).Error()}}, nil
 }
 
 // undiscoveredKinds are the resources that patterns may mean and that are not
@@ -67,7 +46,7 @@ func (s *Server) undiscoveredKinds(ctx context.Context, clusters []string, patte
 	}
 	for _, c := range s.Caches.Clusters() {
 		if err := c.NotDiscovered(); err != nil && slices.Contains(clusters, c.Name) {
-			states = append(states, kindState{Cluster: c.Name, Resource: unknownResources, State: cache.Syncing, Reason: discreet(ctx, err).Error()})
+			states = append(states, kindState{Cluster: c.Name, Resource: unknownResources, State: cache.Syncing, Reason: kubeapi.Discreet(ctx, err).Error()})
 		}
 	}
 	return states

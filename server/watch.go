@@ -125,14 +125,12 @@ func (w *watcher) begin(ctx context.Context, r *http.Request) (beginning, error)
 	if w.query.version == "" {
 		return w.restart(ctx, false)
 	}
-	switch back, err := w.await(ctx, w.query.version, w.query.wait); {
-	case back:
-		return beginning{}, cache.ErrExpired
-	case err != nil:
-		return beginning{}, err
+	back, err := w.await(ctx, w.query.version, w.query.wait)
+	if back {
+		err = cache.ErrExpired
 	}
 	// A client that waited can still be told in plain HTTP that its rights are others.
-	if err := w.stillSeen(ctx); err != nil {
+	if err = afterWait(ctx, err, w.stillSeen); err != nil {
 		return beginning{}, err
 	}
 	w.sub, err = w.reader.Watch(w.query.version)

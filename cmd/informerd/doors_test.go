@@ -319,6 +319,36 @@ func TestImpersonationHeadersAreNotPassedOn(t *testing.T) {
 	}
 }
 
+// What is named in Connection ends at the next hop. The API server would answer whoever
+// makes the request, who was judged as whom they want to be: behind a proxy that sets
+// Impersonate-User and passes on its clients' Connection, these would be the proxy.
+func TestConnectionDoesNotTakeOutWhoAsks(t *testing.T) {
+	g := newGuarded(t, "authentication: {}\nkubernetes: {passthrough: all}")
+	g.reviews.Token("of-root", accesstest.Named("root"))
+	g.reviews.Allow(allowAll("root", "jane"))
+	conn, err := tls.Dial("tcp", g.address, &tls.Config{RootCAs: g.serving.Pool(), NextProtos: []string{"http/1.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = io.WriteString(conn, "DELETE /api/v1/namespaces/shop/pods/a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer of-root\r\n"+
+		"Impersonate-User: jane\r\nImpersonate-Group: g\r\nConnection: impersonate-user, Impersonate-Group, Authorization, close\r\n\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
+		t.Fatal(err)
+	}
+	_, others := g.requests()
+	if len(others) != 1 {
+		t.Fatalf("%d requests were passed on, want 1", len(others))
+	}
+	h := others[0].Header
+	if h.Get("Authorization") != "Bearer of-root" || h.Get("Impersonate-User") != "jane" || h.Get("Impersonate-Group") != "g" {
+		t.Errorf("passed on with %v", h)
+	}
+}
+
 // A connection that is to be taken over is the caller's own, with their credentials
 // alone; one that is not taken over goes on to be informerd's (kubernetes#71411,
 // CVE-2018-1002105: it stayed open to the API server, as the proxy).

@@ -39,8 +39,11 @@ const (
 //
 // What may be seen is asked again after the wait.
 func (a *API) reach(r *http.Request, t *target, version string) (proven string, err error) {
-	if proven, err = a.reachAsked(r, t, version); err == nil && proven != "" {
-		err = t.rights.recheck(r.Context())
+	proven, err = a.reachAsked(r, t, version)
+	if waited := proven != "" || err != nil; waited && r.Context().Err() == nil {
+		if refused := t.rights.recheck(r.Context()); refused != nil {
+			return "", refused // who has no rights is not told either how far the copy is
+		}
 	}
 	return proven, err
 }

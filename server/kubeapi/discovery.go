@@ -39,7 +39,7 @@ func (a *API) discovery(w http.ResponseWriter, r *http.Request, req *request) er
 		return incomplete
 	}
 	if incomplete != nil {
-		setIncomplete(w.Header(), incomplete)
+		setIncomplete(w.Header(), Discreet(r.Context(), incomplete))
 	}
 	if m.as == asDiscovery {
 		return writeAggregated(w, r, m, groups)

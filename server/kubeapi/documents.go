@@ -256,13 +256,3 @@ func answered(code int, uri string) error {
 	}
 	return statusError(code, reason, "the API server answered informerd's GET %s with %d", uri, code)
 }
-
-// errNoUpstream: the API server is needed and cannot be asked.
-func errNoUpstream(cluster string, cause error) error {
-	why := "it was not reached yet"
-	if cause != nil {
-		why = cause.Error()
-	}
-	return statusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
-		"the API server of cluster %q does not answer: %s", cluster, why)
-}

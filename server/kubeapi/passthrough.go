@@ -17,10 +17,11 @@ import (
 var connects = []string{"exec", "attach", "portforward", "proxy"}
 
 // isConnect reports whether a request opens a connection into a workload or
-// through the API server, which is no read, whatever its method.
+// through the API server, which is no read, whatever its method. It looks at the whole
+// path of the subresource: pods/a//exec is pods/a/exec to who makes one slash of two on
+// the way to the API server.
 func (q *request) isConnect() bool {
-	first, _, _ := strings.Cut(q.subresource, "/")
-	return slices.Contains(connects, first)
+	return slices.ContainsFunc(strings.Split(q.subresource, "/"), func(part string) bool { return slices.Contains(connects, part) })
 }
 
 // class is Long for a request that goes on for as long as its client likes, else
@@ -88,6 +89,7 @@ func (a *API) pass(w http.ResponseWriter, r *http.Request, req *request) error {
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.Path, p.Out.URL.RawPath = upstreamPath(p.In), ""
 			p.SetURL(base)
+			keepIdentity(p.Out.Header, p.In.Header)
 			dropProxyIdentity(p.Out.Header)
 			if id := audit.From(p.In.Context()).ID(); id != "" {
 				p.Out.Header.Set(audit.Header, id) // the API server's audit log says the same
@@ -126,6 +128,17 @@ func upstreamPath(r *http.Request) string {
 		path = "/" + path
 	}
 	return path
+}
+
+// keepIdentity passes on all by which a caller was judged here. A header that is named in
+// Connection is for the next hop alone and ends here: who names Impersonate-User would be
+// judged as somebody else, and answered by the API server as themselves.
+func keepIdentity(out, in http.Header) {
+	for name, values := range in {
+		if name == "Authorization" || name == "Sec-Websocket-Protocol" || strings.HasPrefix(name, "Impersonate-") {
+			out[name] = values
+		}
+	}
 }
 
 // dropProxyIdentity takes out the headers by which an authenticating proxy tells

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -91,10 +92,12 @@ func (k *acquaintance) user(ctx context.Context, now time.Time) (user.Info, erro
 // markOf is another one when who asks is, or what they may.
 func markOf(c *Cluster, u user.Info, digest string) string { return digest + c.Authorizer.Mark(u) }
 
-// identify is who the cluster says that asks, or whom they want to be if they may.
+// identify is who the cluster says that asks, or whom they want to be if they may. A
+// cluster that the request is not about is not shown what it carries, so it knows nobody:
+// a token is for those alone whose cluster is named.
 func (k *acquaintance) identify(ctx context.Context) (user.Info, authn.Means, error) {
 	c := k.asker.gate.Cluster(k.cluster)
-	if c == nil {
+	if c == nil || !slices.Contains(k.asker.about, k.cluster) {
 		return nil, "", authn.ErrNobody
 	}
 	id, err := c.Authenticator.Authenticate(ctx, k.asker.shown)

@@ -73,6 +73,7 @@ func (a *asker) Other(ctx context.Context, who authenticationv1.UserInfo, attrib
 		}
 		u.Extra[key] = values
 	}
+	ctx = access.AskedBy(ctx, a.Name())
 	var verdict access.Verdict
 	var err error
 	if path != "" {

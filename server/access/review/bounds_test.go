@@ -83,6 +83,47 @@ func TestNobodyStarves(t *testing.T) {
 	})
 }
 
+// TestAskingAboutOthers: what somebody asks about others, of whom they may name as many as
+// they like, is their question. Nobody waits for it, not even whom it is about.
+func TestAskingAboutOthers(t *testing.T) {
+	for name, names := range map[string]func(i int) string{
+		"many":          func(i int) string { return fmt.Sprint("other", i) },
+		"bob":           func(int) string { return bob.Name },
+		"many accounts": func(i int) string { return fmt.Sprint("system:serviceaccount:mine:", i) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api := &accesstest.API{}
+				api.Delay(time.Second)
+				a := New(Options{Reviewer: api, Proposer: &proposals{}})
+				ctx, cancel := context.WithCancel(t.Context())
+				if name != "many accounts" { // they ask by themselves
+					ctx = access.AskedBy(ctx, jane.Name)
+				}
+				for i := range 1000 {
+					other := *bob
+					other.Name = names(i)
+					go func() {
+						_, _ = a.Allowed(ctx, &other, access.Attributes{Verb: "get", Resource: "pods", Name: fmt.Sprint(i)})
+					}()
+				}
+				synctest.Wait()
+				began := time.Now()
+				for i := range 2 { // also what she has asked about
+					if _, err := a.Allowed(t.Context(), bob, access.Attributes{Verb: "get", Resource: "pods", Name: fmt.Sprint(998 + i)}); err != nil {
+						t.Error(err)
+					}
+				}
+				if took := time.Since(began); took > 4*time.Second {
+					t.Errorf("answered after %v", took)
+				}
+				cancel()
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
 // TestTooMany: a request that takes too many questions is told so, and none is asked
 // about its places.
 func TestTooMany(t *testing.T) {

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -53,6 +54,9 @@ type reviews struct {
 // question is all that an answer depends on.
 type question struct {
 	user string // digest
+	// by is who asks about the user, "" for themselves. Two do not share an answer, or one
+	// would wait among the questions of the other.
+	by string
 	access.Attributes
 	path string // of no resource, if not ""
 }
@@ -60,7 +64,7 @@ type question struct {
 // key is a digest, since clients choose how long the texts of a question are.
 func (q *question) key() access.Key {
 	a := &q.Attributes
-	return access.KeyOf(q.user, a.Cluster, a.Verb, a.Group, a.Version, a.Resource, a.Subresource, a.Namespace, a.Name,
+	return access.KeyOf(q.user, q.by, a.Cluster, a.Verb, a.Group, a.Version, a.Resource, a.Subresource, a.Namespace, a.Name,
 		a.LabelSelector, a.FieldSelector, q.path)
 }
 
@@ -88,6 +92,7 @@ func newReviews(r Reviewer, ttl time.Duration, told func(error)) *reviews {
 
 // ask answers a question about u, whose digest is in it. What cannot be is not asked.
 func (v *reviews) ask(ctx context.Context, u user.Info, q question) (access.Verdict, error) {
+	q.by = access.WhoAsksAboutOthers(ctx)
 	if reason := q.impossible(); reason != "" {
 		return access.Verdict{Reason: reason, Until: time.Now().Add(v.ttl)}, nil
 	}
@@ -123,7 +128,7 @@ func (v *reviews) resolve(ctx context.Context, a *answer, u user.Info, q questio
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 	defer cancel()
 	start := time.Now()
-	if a.verdict, a.err = v.review(ctx, u.GetName(), specOf(u, q)); a.err != nil {
+	if a.verdict, a.err = v.review(ctx, access.OwnerOf(cmp.Or(q.by, u.GetName())), specOf(u, q)); a.err != nil {
 		a.verdict = access.Verdict{Until: time.Now().Add(retryAfter)}
 		return
 	}
