@@ -108,6 +108,9 @@ func checkCreation(t testing.TB, c *contents) {
 // checkSeen compares what is kept of scopes with the objects.
 func checkSeen(t testing.TB, c *contents) {
 	t.Helper()
+	if n := len(c.seen.sets); n > maxSeen {
+		t.Fatalf("the rows of %d scopes are kept", n)
+	}
 	for digest, set := range c.seen.sets {
 		for row, o := range c.rows {
 			if sees := o != nil && set.scope.Sees(o.Key()); set.rows.Contains(uint32(row)) != sees {

@@ -85,15 +85,20 @@ func rangeExpression(r *rand.Rand) string {
 	return text
 }
 
-// oddStores are two Stores with the same objects, with and without indexes. The
-// first has come to them by changes.
-func oddStores(tb testing.TB, things []string) (indexed, plain *cache.Store) {
-	tb.Helper()
-	spec := cache.Spec{
+// oddSpec has indexes of the values that oddThing gives.
+func oddSpec() cache.Spec {
+	return cache.Spec{
 		Resource: cache.Resource{GVR: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}},
 		Kind:     "Thing", Namespaced: true, Watch: true,
 		Indexes: map[string]string{"v": "spec.v", "w": "spec.w", "part": "spec.parts[*].v"},
 	}
+}
+
+// oddStores are two Stores with the same objects, with and without indexes. The
+// first has come to them by changes.
+func oddStores(tb testing.TB, things []string) (indexed, plain *cache.Store) {
+	tb.Helper()
+	spec := oddSpec()
 	for _, s := range []**cache.Store{&indexed, &plain} {
 		var err error
 		if *s, err = cache.NewStore(spec, cache.StoreOptions{}); err != nil {

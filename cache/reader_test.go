@@ -308,6 +308,7 @@ func TestManyScopes(t *testing.T) {
 			t.Fatalf("%v, want %v (%v)", names(got.Objects), names(want), err)
 		}
 	}
+	cache.CheckContents(t, tt.full) // the rows of so many scopes and no more
 }
 
 // TestNothingIsSeen: the zero Scope, and a copy that cannot be read.

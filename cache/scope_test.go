@@ -1,8 +1,11 @@
 package cache
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
+	"time"
 )
 
 // TestScopesTogether: And sees what both see, In what is seen of one namespace, and
@@ -74,4 +77,49 @@ func TestDigestOfOddNames(t *testing.T) {
 		}
 		known[s.Digest()] = n
 	}
+}
+
+// TestEqualScopesAreOne: scopes that see the same share their memory, and leave none behind
+// when nobody has them.
+func TestEqualScopesAreOne(t *testing.T) {
+	var digests []string
+	func() {
+		namespaces := []string{"equal-1", "equal-2"}
+		held := []Scope{NewScope(namespaces, nil), NewScope([]string{"equal-2", "equal-1"}, nil), WholeScope().And(NewScope(namespaces, nil))}
+		for _, s := range held[1:] {
+			if s.part != held[0].part {
+				t.Error("equal scopes have each their own memory")
+			}
+		}
+		for i := range 1000 {
+			held = append(held, NewScope([]string{fmt.Sprint("equal-", i)}, nil))
+		}
+		for _, s := range held {
+			digests = append(digests, s.Digest())
+		}
+		if n := parts.count(digests); n != len(held) {
+			t.Errorf("%d of %d are shared", n, len(held))
+		}
+		runtime.KeepAlive(held)
+	}()
+	for began := time.Now(); parts.count(digests) > 0; runtime.GC() {
+		if time.Since(began) > time.Minute {
+			t.Fatalf("%d are left", parts.count(digests))
+		}
+	}
+	if again := NewScope([]string{"equal-1"}, nil); !again.Namespace("equal-1") || again.Digest() != digests[4] {
+		t.Error("a scope that comes again is another one")
+	}
+}
+
+// count is how many of digests are known.
+func (s *sharedParts) count(digests []string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range digests {
+		if _, known := s.byDigest[d]; known {
+			n++
+		}
+	}
+	return n
 }

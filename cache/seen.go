@@ -132,39 +132,74 @@ func (s *seen) remove(row uint32) {
 	}
 }
 
+// lookUp is how many objects can be looked at one after the other in the time that it
+// takes to find one by its key.
+const lookUp = 8
+
 // see finds the rows that scope sees. They may be of thousands of postings with few rows
-// each, so they are collected as plain bits.
+// each, so they are collected as plain bits. Whoever asks for the first time waits for it.
 func (c *contents) see(scope Scope) *roaring.Bitmap {
+	p := scope.places()
 	bits := make([]uint64, (len(c.rows)+63)/64)
 	add := func(row uint32) { bits[row/64] |= 1 << (row % 64) }
-	spaces := c.indexes[NamespaceIndex].postings
-	if _, ok := scope.namespaces[""]; ok || len(scope.names[""])*len(spaces) > c.len() {
-		c.tree.Scan(func(e entry) bool {
-			if scope.Sees(e.obj.Key()) {
-				add(e.row)
+	keys, few := c.keysOf(p)
+	if !few {
+		for row, o := range c.rows {
+			if o != nil && p.sees(o.Key()) {
+				add(uint32(row))
 			}
-			return true
-		})
+		}
 		return roaring.FromDense(bits, true)
 	}
-	for ns := range scope.namespaces {
-		spaces[intern(NamespaceIndex, ns)].each(add)
-	}
-	addKey := func(k Key) {
+	c.eachSpace(p, func(rows *posting) { rows.each(add) })
+	for _, k := range keys {
 		if e, ok := c.tree.Get(probe(k)); ok {
 			add(e.row)
 		}
 	}
-	for ns, names := range scope.names {
+	return roaring.FromDense(bits, true)
+}
+
+// eachSpace calls yield for the rows of every namespace that p sees: by looking up those
+// of p or those of the contents, whichever are fewer.
+func (c *contents) eachSpace(p *part, yield func(*posting)) {
+	spaces := c.indexes[NamespaceIndex].postings
+	if len(spaces) > len(p.namespaces) {
+		for _, h := range p.handles() {
+			yield(spaces[h])
+		}
+		return
+	}
+	for h, rows := range spaces {
+		if p.whole(h.Value().Value) {
+			yield(rows)
+		}
+	}
+}
+
+// keysOf are those that p may see beside its namespaces, unless it takes less to look at
+// every object than for all of them.
+func (c *contents) keysOf(p *part) (keys []Key, few bool) {
+	spaces := c.indexes[NamespaceIndex].postings
+	n := len(p.names[""]) * (1 + len(spaces))
+	for ns, names := range p.names {
+		if ns != "" {
+			n += len(names)
+		}
+	}
+	if p.whole("") || n*lookUp > c.len() { // what is in no namespace is in no posting
+		return nil, false
+	}
+	for ns, names := range p.names {
 		for name := range names {
-			addKey(Key{ns, name})
+			keys = append(keys, Key{ns, name})
 			if ns != "" {
 				continue
 			}
 			for h := range spaces {
-				addKey(Key{h.Value().Value, name})
+				keys = append(keys, Key{h.Value().Value, name})
 			}
 		}
 	}
-	return roaring.FromDense(bits, true)
+	return keys, true
 }

@@ -388,9 +388,10 @@ func (r rowSet) each(yield func(uint32)) {
 		yield(row)
 	}
 	if r.bits != nil {
-		for it := r.bits.Iterator(); it.HasNext(); {
-			yield(it.Next())
-		}
+		r.bits.Iterate(func(row uint32) bool {
+			yield(row)
+			return true
+		})
 	}
 }
 

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -393,6 +395,24 @@ func TestSuccessor(t *testing.T) {
 	w.Resource(Names[0]).Renew(t)
 	if w.rights(jane).Allowed(asked("get core pods a")) {
 		t.Error("what is not in the other store is still granted")
+	}
+}
+
+// TestOldRightsAreGone: of a user whose rights change all the time only the last ones are
+// kept, beside those that somebody has.
+func TestOldRightsAreGone(t *testing.T) {
+	w := newWorld(t)
+	w.Set(ClusterRole("r", rule("get core pods")))
+	var all []weak.Pointer[Rights]
+	for i := range 50 {
+		w.Set(Binding(fmt.Sprint("ns-", i), "x", ToClusterRole("r"), ForUser("jane")))
+		all = append(all, weak.Make(w.rights(jane)))
+	}
+	held := w.rights(jane)
+	runtime.GC()
+	all = slices.DeleteFunc(all, func(p weak.Pointer[Rights]) bool { return p.Value() == nil })
+	if len(all) != 1 || all[0].Value() != held {
+		t.Errorf("%d rights are kept", len(all))
 	}
 }
 

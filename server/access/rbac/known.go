@@ -1,13 +1,17 @@
 package rbac
 
-import "sync"
+import (
+	"sync"
+	"weak"
+)
 
 // known are the Rights of users who asked lately. Users with the same grants have
-// the same Rights.
+// the same Rights. Those that nobody has any more, since theirs have changed, are gone:
+// they may list thousands of namespaces.
 type known struct {
 	mu     sync.Mutex // guards all below; nothing is taken under it
 	users  recent[digest, held]
-	shared recent[digest, *Rights]
+	shared recent[digest, weak.Pointer[Rights]]
 }
 
 // held are the Rights of one user.
@@ -25,7 +29,7 @@ type standing struct {
 }
 
 func newKnown(users int) known {
-	return known{users: newRecent[digest, held](users), shared: newRecent[digest, *Rights](users)}
+	return known{users: newRecent[digest, held](users), shared: newRecent[digest, weak.Pointer[Rights]](users)}
 }
 
 func (k *known) forget() {
@@ -46,10 +50,11 @@ func (k *known) rights(s *state, u User) *Rights {
 		return h.rights
 	}
 	r := s.rights(ids, masters)
-	if same, ok := k.shared.get(r.digest); ok {
+	shared, _ := k.shared.get(r.digest)
+	if same := shared.Value(); same != nil {
 		r = same
 	} else {
-		k.shared.put(r.digest, r)
+		k.shared.put(r.digest, weak.Make(r))
 	}
 	k.users.put(name, held{r, as})
 	return r
@@ -115,6 +120,7 @@ func (r *recent[K, V]) put(key K, v V) {
 		r.old, r.young = r.young, map[K]V{}
 	}
 	r.young[key] = v
+	delete(r.old, key) // what it held before may be large
 }
 
 func (r *recent[K, V]) clear() { r.young, r.old = map[K]V{}, nil }
