@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -38,6 +39,10 @@ type Sink[R any] interface {
 type Updater[R any] struct {
 	resources func() []Resource
 	sink      Sink[R]
+
+	// entered is what the Sink is computed from. It is nil before anything was entered,
+	// while something is, and after that has failed.
+	entered atomic.Pointer[moment]
 
 	turn     chan struct{} // held by whoever updates; guards all below
 	follower Follower
@@ -74,7 +79,32 @@ func (u *Updater[R]) Update(ctx context.Context, held sync.Locker) error {
 	return nil
 }
 
+// Current is Update for a Sink whose Learn need not hear of what has not changed. Where
+// nothing has, nobody waits for anybody: each question about rights begins like this, and
+// the many of one user must not be a queue for others.
+func (u *Updater[R]) Current(ctx context.Context, held sync.Locker) error {
+	if u.unchanged(held) {
+		return nil
+	}
+	return u.Update(ctx, held)
+}
+
+// unchanged locks held, and reports that it has, if nothing changed since the last Update.
+func (u *Updater[R]) unchanged(held sync.Locker) bool {
+	m := u.entered.Load()
+	if m == nil || !m.is(u.resources()) {
+		return false
+	}
+	held.Lock()
+	if u.entered.Load() == m { // from now on the Sink is not changed
+		return true
+	}
+	held.Unlock()
+	return false
+}
+
 func (u *Updater[R]) update(ctx context.Context) error {
+	u.entered.Store(nil) // before the Sink is changed: see unchanged
 	resources := u.resources()
 	deltas, err := u.follower.Read(ctx, resources)
 	if err != nil {
@@ -94,6 +124,7 @@ func (u *Updater[R]) update(ctx context.Context) error {
 			return err
 		}
 	}
+	u.entered.Store(u.follower.moment(deltas))
 	return nil
 }
 
@@ -116,6 +147,7 @@ func (u *Updater[R]) untold(deltas []Delta) (gone []Delta) {
 func (u *Updater[R]) Close() {
 	u.turn <- struct{}{}
 	defer func() { <-u.turn }()
+	u.entered.Store(nil)
 	u.reset()
 }
 
