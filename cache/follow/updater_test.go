@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -215,4 +216,44 @@ func TestCurrentIsHeld(t *testing.T) {
 	if err != nil || locks != 2 || sink.text() != "pods/a@10 pods/b@11" {
 		t.Errorf("%v after %d locks: %s", err, locks, sink.text())
 	}
+}
+
+// TestCurrentWaitsForOne: of many who ask while something changed one enters it, and the
+// others are no queue.
+func TestCurrentWaitsForOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := newResource(t, "pods")
+		defer pods.Store().Close()
+		sink := &slowSink{entered: entered{}, enter: make(chan struct{})}
+		u := NewUpdater(func() []Resource { return []Resource{pods} }, sink)
+		defer u.Close()
+		apply(t, pods, cache.Added, "a", 10)
+		var asking sync.WaitGroup
+		for range 100 {
+			asking.Go(func() {
+				if err := u.Current(t.Context(), locker(func() {})); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(sink.enter)
+		asking.Wait()
+		if sink.updates != 1 {
+			t.Errorf("%d updates", sink.updates)
+		}
+	})
+}
+
+// slowSink counts updates, which wait until they may enter something.
+type slowSink struct {
+	entered
+	enter   chan struct{}
+	updates int
+}
+
+func (s *slowSink) Learn([]Delta) bool {
+	s.updates++
+	<-s.enter
+	return true
 }
