@@ -7,6 +7,8 @@
 #                 pods, BENCHFLAGS='--rows cold,warm' for some of them)
 #   make soak     informerd under faults for MINUTES=60 with SEED=1, against
 #                 etcd's own history: docs/soak.md (SOAKFLAGS='--only KINDS')
+#   make attack   hostile users against informerd for MINUTES=10, all that is known
+#                 at once: docs/security.md (ATTACKFLAGS='--only ATTACKS --strict')
 #   make build    bin/informerd alone
 #   make check    formatting, vet, tidiness
 #   make image    bin/image, a container image, without a container runtime
@@ -41,7 +43,7 @@ export SOURCE_DATE_EPOCH
 devcluster_key := $(shell find cmd/devcluster -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-16)
 devcluster_bin := .cache/devcluster-$(devcluster_key)
 
-.PHONY: build image release manifests deploy-test run test bench soak check unit e2e-long unit-race unit-once unit-devcluster e2e devcluster race web web-deps e2e-deps web-test web-e2e chromium clean help
+.PHONY: build image release manifests deploy-test run test bench soak attack check unit e2e-long unit-race unit-once unit-devcluster e2e devcluster race web web-deps e2e-deps web-test web-e2e chromium clean help
 
 build: ## bin/informerd
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/informerd ./cmd/informerd
@@ -156,7 +158,8 @@ bench: build devcluster $(if $(bench_more),$(bench_base))
 $(bench_base): | build devcluster
 	go run ./test/bench --pods 20000 --json $@
 
-MINUTES ?= 60
+soak: MINUTES ?= 60
+attack: MINUTES ?= 10
 SEED    ?= 1
 
 # go run would not pass on the signal that ends it.
@@ -164,8 +167,12 @@ soak: build devcluster
 	go build -o bin/soak ./test/soak
 	exec bin/soak --minutes '$(MINUTES)' --seed '$(SEED)' $(SOAKFLAGS)
 
+attack: build devcluster
+	go build -trimpath -o bin/attack ./test/attack
+	exec bin/attack --minutes '$(MINUTES)' $(ATTACKFLAGS)
+
 clean:
 	rm -rf bin data .cache test/results
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | head -19
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -21

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"errors"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -102,5 +104,23 @@ func TestNestedIsNotIndented(t *testing.T) {
 	wantStatus(t, rec, 422, metav1.StatusReasonInvalid, "too deeply")
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("it took %v to refuse", took)
+	}
+}
+
+// TestLargeIsForgotten: a stream in which nothing happens does not hold on to the memory
+// that a large object took it once.
+func TestLargeIsForgotten(t *testing.T) {
+	w := newWorld(t)
+	large := strings.Repeat("x", 1<<20)
+	o := w.pods.decode(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"large","namespace":"a","uid":"large","resourceVersion":"150","annotations":{"x":"`+large+`"}}}`)
+	for name, v := range map[string]view{"whole": {}, "metadata": partialView} {
+		rec := httptest.NewRecorder()
+		e := newEventWriter(rec, httptest.NewRequest(http.MethodGet, "/", nil), v)
+		if err := errors.Join(e.object("ADDED", o, "150"), e.flush()); err != nil || !strings.Contains(rec.Body.String(), large) {
+			t.Fatalf("%s: %v, %d bytes", name, err, rec.Body.Len())
+		}
+		if n := cap(e.buf) + cap(e.enc.raw); n > 2*keptBuffer {
+			t.Errorf("%s: it holds %d bytes", name, n)
+		}
 	}
 }

@@ -18,6 +18,10 @@ import (
 // streams.
 const eventBuffer = 8 << 10
 
+// keptBuffer is how much memory a stream keeps from one event to the next. It may say
+// nothing for days after a large one.
+const keptBuffer = 64 << 10
+
 // eventWriter writes server-sent events. What is written leaves with flush; the
 // first error of the client is kept and returned there.
 type eventWriter struct {
@@ -89,7 +93,17 @@ func (e *eventWriter) change(resource string, t cache.EventType, o *cache.Object
 	}
 	e.buf = append(b, '}')
 	e.record.Returned(1)
+	defer e.forgetLarge()
 	return e.event(string(t), id, e.buf)
+}
+
+func (e *eventWriter) forgetLarge() {
+	if cap(e.buf) > keptBuffer {
+		e.buf = nil
+	}
+	if cap(e.enc.raw) > keptBuffer {
+		e.enc.raw = nil
+	}
 }
 
 // message is the data of every event but those of objects.

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -39,6 +40,11 @@ type Updater[R any] struct {
 	resources func() []Resource
 	sink      Sink[R]
 
+	// entered is what the Sink is computed from. It is nil before anything was entered,
+	// while something is, and after that has failed.
+	entered atomic.Pointer[moment]
+	ended   atomic.Pointer[chan struct{}] // closed when the next update, or the one under way, has ended
+
 	turn     chan struct{} // held by whoever updates; guards all below
 	follower Follower
 	loaded   map[cache.Resource]bool // some of its objects are entered
@@ -46,7 +52,10 @@ type Updater[R any] struct {
 
 // NewUpdater makes an Updater over resources, which is called each time.
 func NewUpdater[R any](resources func() []Resource, sink Sink[R]) *Updater[R] {
-	return &Updater[R]{resources: resources, sink: sink, turn: make(chan struct{}, 1), loaded: map[cache.Resource]bool{}}
+	u := &Updater[R]{resources: resources, sink: sink, turn: make(chan struct{}, 1), loaded: map[cache.Resource]bool{}}
+	ended := make(chan struct{})
+	u.ended.Store(&ended)
+	return u
 }
 
 var seed = maphash.MakeSeed()
@@ -67,16 +76,63 @@ func (u *Updater[R]) Update(ctx context.Context, held sync.Locker) error {
 		return ctx.Err()
 	}
 	defer func() { <-u.turn }()
-	if err := u.update(ctx); err != nil {
+	return u.updateAndLock(ctx, held)
+}
+
+// updateAndLock is Update of whoever has the turn.
+func (u *Updater[R]) updateAndLock(ctx context.Context, held sync.Locker) error {
+	err := u.update(ctx)
+	next := make(chan struct{})
+	close(*u.ended.Swap(&next))
+	if err != nil {
 		return err
 	}
 	held.Lock() // nobody waits for us with it: only who has the turn changes the Sink
 	return nil
 }
 
+// Current is Update for a Sink whose Learn need not hear of what has not changed. Where
+// nothing has, nobody waits for anybody, and where something has, all who ask wait for one
+// of them: each question about rights begins like this, and the many of one user must not
+// be a queue for others.
+func (u *Updater[R]) Current(ctx context.Context, held sync.Locker) error {
+	for {
+		ended := *u.ended.Load() // before the look: none that ends after it is missed
+		if u.unchanged(held) {
+			return nil
+		}
+		select {
+		case u.turn <- struct{}{}:
+			defer func() { <-u.turn }()
+			if u.unchanged(held) {
+				return nil
+			}
+			return u.updateAndLock(ctx, held)
+		case <-ended: // what somebody else entered may be all there is
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// unchanged locks held, and reports that it has, if nothing changed since the last Update.
+func (u *Updater[R]) unchanged(held sync.Locker) bool {
+	m := u.entered.Load()
+	if m == nil || !m.is(u.resources()) {
+		return false
+	}
+	held.Lock()
+	if u.entered.Load() == m { // from now on the Sink is not changed
+		return true
+	}
+	held.Unlock()
+	return false
+}
+
 func (u *Updater[R]) update(ctx context.Context) error {
 	resources := u.resources()
 	deltas, err := u.follower.Read(ctx, resources)
+	u.entered.Store(nil) // before the Sink is changed: see unchanged
 	if err != nil {
 		return err
 	}
@@ -94,6 +150,7 @@ func (u *Updater[R]) update(ctx context.Context) error {
 			return err
 		}
 	}
+	u.entered.Store(u.follower.moment(deltas))
 	return nil
 }
 
@@ -116,6 +173,7 @@ func (u *Updater[R]) untold(deltas []Delta) (gone []Delta) {
 func (u *Updater[R]) Close() {
 	u.turn <- struct{}{}
 	defer func() { <-u.turn }()
+	u.entered.Store(nil)
 	u.reset()
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -142,4 +143,117 @@ func TestGoneInFailure(t *testing.T) {
 	if err := update(t.Context()); err != nil || sink.text() != "pods/a@11" {
 		t.Errorf("%s (%v), want pods/a@11", sink.text(), err)
 	}
+}
+
+// TestCurrentWaitsForNobody: where nothing changed, who asks does not wait for others that
+// ask, and where something did, it is entered first.
+func TestCurrentWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := newResource(t, "pods")
+		defer pods.Store().Close()
+		sink := entered{}
+		u := NewUpdater(func() []Resource { return []Resource{pods} }, sink)
+		defer u.Close()
+		current := func(held locker) {
+			t.Helper()
+			if err := u.Current(t.Context(), held); err != nil {
+				t.Fatal(err)
+			}
+		}
+		told := 0
+		tell := locker(func() { told++ })
+		apply(t, pods, cache.Added, "a", 10)
+		current(tell)
+		current(locker(func() {
+			asked := make(chan struct{})
+			go func() {
+				defer close(asked)
+				current(tell)
+			}()
+			<-asked
+		}))
+		if told != 2 || sink.text() != "pods/a@10" {
+			t.Errorf("told %d times of %s", told, sink.text())
+		}
+		for _, step := range []struct {
+			want   string
+			change func()
+		}{
+			{"pods/a@11", func() { apply(t, pods, cache.Modified, "a", 11) }},
+			{"", func() { pods.State = cache.Syncing }},
+			{"pods/a@11", func() { pods.State = cache.Live }},
+			{"", func() { pods.Store().Close(); pods.Renew(t) }},
+			{"pods/a@12", func() { apply(t, pods, cache.Added, "a", 12) }},
+		} {
+			step.change()
+			current(tell)
+			if got := sink.text(); got != step.want {
+				t.Errorf("entered is %q, want %q", got, step.want)
+			}
+		}
+	})
+}
+
+// TestCurrentIsHeld: what changes between the look and the lock is entered first.
+func TestCurrentIsHeld(t *testing.T) {
+	pods := newResource(t, "pods")
+	sink := entered{}
+	u := NewUpdater(func() []Resource { return []Resource{pods} }, sink)
+	defer u.Close()
+	if err := u.Update(t.Context(), locker(func() {})); err != nil {
+		t.Fatal(err)
+	}
+	locks := 0
+	err := u.Current(t.Context(), locker(func() {
+		if locks++; locks == 1 { // somebody else was first
+			apply(t, pods, cache.Added, "a", 10)
+			if err := u.Update(t.Context(), locker(func() {})); err != nil {
+				t.Error(err)
+			}
+			apply(t, pods, cache.Added, "b", 11)
+		}
+	}))
+	if err != nil || locks != 2 || sink.text() != "pods/a@10 pods/b@11" {
+		t.Errorf("%v after %d locks: %s", err, locks, sink.text())
+	}
+}
+
+// TestCurrentWaitsForOne: of many who ask while something changed one enters it, and the
+// others are no queue.
+func TestCurrentWaitsForOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := newResource(t, "pods")
+		defer pods.Store().Close()
+		sink := &slowSink{entered: entered{}, enter: make(chan struct{})}
+		u := NewUpdater(func() []Resource { return []Resource{pods} }, sink)
+		defer u.Close()
+		apply(t, pods, cache.Added, "a", 10)
+		var asking sync.WaitGroup
+		for range 100 {
+			asking.Go(func() {
+				if err := u.Current(t.Context(), locker(func() {})); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(sink.enter)
+		asking.Wait()
+		if sink.updates != 1 {
+			t.Errorf("%d updates", sink.updates)
+		}
+	})
+}
+
+// slowSink counts updates, which wait until they may enter something.
+type slowSink struct {
+	entered
+	enter   chan struct{}
+	updates int
+}
+
+func (s *slowSink) Learn([]Delta) bool {
+	s.updates++
+	<-s.enter
+	return true
 }

@@ -28,33 +28,57 @@ func newBatch(w http.ResponseWriter) *batch {
 	return &batch{w: w, control: http.NewResponseController(w), unsent: true}
 }
 
-// add enters one event. flush returns what the client did.
+// add enters one event. flush returns what the client did. A large object is not copied:
+// as long as a client does not read, a batch holds on to what it writes, and thousands may
+// be written the same object.
 func (b *batch) add(t cache.EventType, object []byte) {
+	if len(object) >= batchBytes {
+		b.begin(t)
+		b.write()
+		b.send(object)
+		b.end()
+		return
+	}
+	b.begin(t)
+	*b.memory = append(*b.memory, object...)
+	b.end()
+	if len(*b.memory) >= batchBytes {
+		b.write()
+	}
+}
+
+func (b *batch) begin(t cache.EventType) {
 	if b.memory == nil {
 		b.memory = batches.Get().(*[]byte)
 	}
 	buf := append(*b.memory, `{"type":"`...)
 	buf = append(buf, t...)
-	buf = append(buf, `","object":`...)
-	buf = append(buf, object...)
-	*b.memory = append(buf, "}\n"...)
-	if len(*b.memory) >= batchBytes {
-		b.write()
+	*b.memory = append(buf, `","object":`...)
+}
+
+func (b *batch) end() {
+	if b.memory == nil {
+		b.memory = batches.Get().(*[]byte)
 	}
+	*b.memory = append(*b.memory, "}\n"...)
 }
 
 func (b *batch) write() {
 	if b.memory == nil {
 		return
 	}
-	if b.err == nil {
-		b.unsent = true
-		_, b.err = b.w.Write(*b.memory)
-	}
+	b.send(*b.memory)
 	if *b.memory = (*b.memory)[:0]; cap(*b.memory) <= 2*batchBytes {
 		batches.Put(b.memory)
 	}
 	b.memory = nil
+}
+
+func (b *batch) send(data []byte) {
+	if b.err == nil {
+		b.unsent = true
+		_, b.err = b.w.Write(data)
+	}
 }
 
 // flush sends what there is to send.

@@ -15,12 +15,16 @@ import (
 type writeLog struct {
 	*httptest.ResponseRecorder
 	writes  []int // their sizes
+	largest []byte
 	flushes int
 	refuse  error
 }
 
 func (l *writeLog) Write(p []byte) (int, error) {
 	l.writes = append(l.writes, len(p))
+	if len(p) > len(l.largest) {
+		l.largest = p
+	}
 	if l.refuse != nil {
 		return 0, l.refuse
 	}
@@ -71,6 +75,38 @@ func TestBatch(t *testing.T) {
 	}
 	if got := client.Body.String(); got != want.String() {
 		t.Errorf("%d bytes were written, or in another order than the %d added", len(got), want.Len())
+	}
+}
+
+// TestLargeIsNotCopied: however many do not read the same large object, it is held once.
+func TestLargeIsNotCopied(t *testing.T) {
+	w := newWorld(t)
+	o := w.pods.decode(t, `{"metadata":{"name":"large","namespace":"a","uid":"large","resourceVersion":"150"},"spec":{"text":"`+strings.Repeat("x", batchBytes)+`"}}`)
+	var first []byte
+	for range 3 {
+		s := &stream{api: w.API}
+		body, err := s.body(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = body
+		}
+		client := &writeLog{ResponseRecorder: httptest.NewRecorder()}
+		b := newBatch(client)
+		b.add(cache.Added, []byte(`{}`))
+		b.add(cache.Added, body)
+		b.add(cache.Added, []byte(`{}`))
+		if &body[0] != &first[0] || client.largest == nil || &client.largest[0] != &first[0] {
+			t.Error("it is held more than once")
+		}
+		if err := b.flush(); err != nil {
+			t.Error(err)
+		}
+		want := `{"type":"ADDED","object":{}}` + "\n" + `{"type":"ADDED","object":` + string(body) + "}\n" + `{"type":"ADDED","object":{}}` + "\n"
+		if got := client.Body.String(); got != want {
+			t.Errorf("%d bytes were written, want %d", len(got), len(want))
+		}
 	}
 }
 

@@ -242,10 +242,14 @@ func (s *stream) opening(ctx context.Context) error {
 	return s.out.flush()
 }
 
-// body is the JSON of an object that only this watcher is told of.
+// body is the JSON of an object that only this watcher is told of. Of a large one others
+// who begin have the same: see batch.add.
 func (s *stream) body(ctx context.Context, o *cache.Object) ([]byte, error) {
 	if s.printer != nil {
 		return s.printer.event(ctx, o, "")
+	}
+	if o.Size() >= batchBytes {
+		return s.api.frames.get(o, s.media.as)
 	}
 	return appendObject(nil, o, s.media.as)
 }

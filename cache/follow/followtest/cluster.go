@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 // Resource is a real Store in a state of the test's choice. It is a
@@ -18,6 +20,7 @@ type Resource struct {
 	State cache.State
 	spec  cache.Spec
 	store *cache.Store
+	view  atomic.Pointer[cache.View] // published last
 }
 
 // NewResource makes a live resource without objects.
@@ -45,9 +48,14 @@ func (r *Resource) Spec() cache.Spec { return r.spec }
 // Store is the present Store, whatever the state.
 func (r *Resource) Store() *cache.Store { return r.store }
 
-// View has the spec, the state and, if that is readable, the Store.
+// View has the spec, the state and, if that is readable, the Store. It is the same as long
+// as these are.
 func (r *Resource) View() *cache.View {
+	if v := r.view.Load(); v != nil && v.State == r.State && (!r.State.Readable() || v.Store(inside.Cache) == r.store) {
+		return v
+	}
 	v := &cache.View{Spec: r.spec, State: r.State}
+	defer r.view.Store(v)
 	if r.State.Readable() {
 		v.Hold(r.store)
 	}

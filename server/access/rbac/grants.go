@@ -74,8 +74,16 @@ func New(resources func() []follow.Resource, opts Options) *Grants {
 // Rights are what a user may do, as of now. An *UnreadableError says what cannot be
 // read of roles and bindings, or is too old: then it is not known, and nothing may be told.
 func (g *Grants) Rights(ctx context.Context, u User) (*Rights, error) {
-	if err := g.updater.Update(ctx, g.mu.RLocker()); err != nil {
+	// Nobody waits here while roles stay what they are. What time alone changes is for
+	// Update to take in.
+	if err := g.updater.Current(ctx, g.mu.RLocker()); err != nil {
 		return nil, fmt.Errorf("read roles and bindings: %w", err)
+	}
+	if err := g.sources.err(g.maxAge); (err == nil) != g.told {
+		g.mu.RUnlock()
+		if err := g.updater.Update(ctx, g.mu.RLocker()); err != nil {
+			return nil, fmt.Errorf("read roles and bindings: %w", err)
+		}
 	}
 	defer g.mu.RUnlock()
 	if err := g.sources.err(g.maxAge); err != nil {

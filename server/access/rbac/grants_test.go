@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -541,4 +543,34 @@ func TestMany(t *testing.T) {
 	if got := w.grants.Stats(); got.Bindings != 1 || got.Grantees != 1 || cap(w.grants.local.rows) > 100 {
 		t.Errorf("after deletion: %+v, room for %d", got, cap(w.grants.local.rows))
 	}
+}
+
+// TestRightsAtOnce: while roles stay what they are, who asks for rights waits for nobody
+// else who does.
+func TestRightsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Set(ClusterRole("r", rule("get core pods")))
+		w.Set(ClusterBinding("jane", ToClusterRole("r"), ForUser("jane")))
+		w.rights(jane)
+		var looks atomic.Int64
+		both := make(chan struct{}) // are looking
+		resources := w.grants.resources
+		w.grants.resources = func() []follow.Resource {
+			if looks.Add(1) == 2 {
+				close(both)
+			}
+			<-both
+			return resources()
+		}
+		var asking sync.WaitGroup
+		for range 2 {
+			asking.Go(func() {
+				if r, err := w.grants.Rights(t.Context(), jane); err != nil || !r.Allowed(asked("get core pods a x")) {
+					t.Errorf("not allowed: %v", err)
+				}
+			})
+		}
+		asking.Wait()
+	})
 }

@@ -1,0 +1,40 @@
+package e2e
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/informerd/informerd/test/attack/attack"
+	"github.com/informerd/informerd/test/attack/innocent"
+	"github.com/informerd/informerd/test/e2e/harness"
+)
+
+// TestAttack: all at once what has hurt informerd once, for some seconds and by fewer than
+// in make attack. It lives within its limits, its users are answered, and no answer is one
+// that no server may give. How long answers take is for a machine that does nothing else.
+func TestAttack(t *testing.T) {
+	inTurn(t, &smallLane)
+	root, err := harness.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := attack.Run(t.Context(), attack.Options{
+		// The race detector takes more address space than there is.
+		Program: filepath.Join(root, "bin", "informerd"), Cluster: smallCluster(t),
+		Alone: time.Second, Time: 5 * time.Second, Patience: time.Minute, Share: 0.1, Calm: true, Dir: t.TempDir(), Out: &testOutput{t: t},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range result.Wrong() {
+		t.Error(wrong)
+	}
+	for _, f := range result.Attacked.Failures {
+		t.Errorf("%s: %v", f.Question, f.Err)
+	}
+	if n := len(result.Attacked.Times[innocent.Get]); n < 5 || len(result.Attacks) < 10 {
+		t.Errorf("%d answers, attacks %v: that is not much", n, result.Attacks)
+	}
+	t.Logf("%+v; stopped within %v", result.Memory, result.Stop)
+}
