@@ -79,15 +79,17 @@ func (g *Grants) Rights(ctx context.Context, u User) (*Rights, error) {
 	if err := g.updater.Current(ctx, g.mu.RLocker()); err != nil {
 		return nil, fmt.Errorf("read roles and bindings: %w", err)
 	}
-	if err := g.sources.err(g.maxAge); (err == nil) != g.told {
+	unknown := g.sources.err(g.maxAge)
+	if (unknown == nil) != g.told {
 		g.mu.RUnlock()
 		if err := g.updater.Update(ctx, g.mu.RLocker()); err != nil {
 			return nil, fmt.Errorf("read roles and bindings: %w", err)
 		}
+		unknown = g.sources.err(g.maxAge)
 	}
 	defer g.mu.RUnlock()
-	if err := g.sources.err(g.maxAge); err != nil {
-		return nil, err
+	if unknown != nil {
+		return nil, unknown
 	}
 	return g.known.rights(g.state, u), nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/follow"
+	"github.com/informerd/informerd/cache/follow/followtest"
 	. "github.com/informerd/informerd/server/access/rbac/rbactest"
 )
 
@@ -573,4 +574,27 @@ func TestRightsAtOnce(t *testing.T) {
 		}
 		asking.Wait()
 	})
+}
+
+// TestRightsCostNothing: to be told again what one may takes next to nothing, whatever the
+// rules take out of objects: it is asked many times for each request.
+func TestRightsCostNothing(t *testing.T) {
+	c := NewCluster(t)
+	var resources []follow.Resource
+	for _, r := range c.Followed() {
+		spec := r.Spec()
+		spec.Drop = []string{"metadata.managedFields", "metadata.annotations['a.io/b']"}
+		resources = append(resources, followtest.NewResource(t, spec))
+	}
+	g := New(func() []follow.Resource { return resources }, Options{})
+	t.Cleanup(g.Close)
+	ask := func() {
+		if _, err := g.Rights(t.Context(), jane); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask()
+	if n := testing.AllocsPerRun(100, ask); n > 12 {
+		t.Errorf("%v allocations", n)
+	}
 }

@@ -15,7 +15,7 @@ func (s sink) Learn(deltas []follow.Delta) bool {
 	for i := range deltas {
 		d := &deltas[i]
 		if of, ok := sourceOf(d.View.Spec.Resource); ok && !d.Gone {
-			now[of] = d.View
+			now[of] = copiedAs(of, d.View)
 		}
 	}
 	s.mu.Lock()

@@ -82,27 +82,40 @@ func (e *UnreadableError) Error() string {
 	return text
 }
 
-// sources are the Views that were read last.
-type sources [sourceCount]*cache.View
+// copied is one of the four as a View has it. It is immutable.
+type copied struct {
+	*cache.View
+	hides string // the first path that its rule takes out that rights are read from
+}
+
+// copiedAs is found out once for a View: what rights there are is asked many times for
+// each request, and of each stream several times a second.
+func copiedAs(s source, view *cache.View) *copied { return &copied{view, hidden(s, &view.Spec)} }
+
+// sources are what was read last.
+type sources [sourceCount]*copied
 
 // err is that of the first one that cannot be read, or is older than maxAge.
 func (s *sources) err(maxAge time.Duration) error {
-	for i, view := range s {
-		if err := judge(source(i), view, maxAge); err != nil {
+	for i, c := range s {
+		if err := judge(source(i), c, maxAge); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// judge returns an *UnreadableError if rights cannot be told from a View as it is now.
-func judge(s source, view *cache.View, maxAge time.Duration) error {
+// judge returns an *UnreadableError if rights cannot be told from a copy as it is now.
+func judge(s source, c *copied, maxAge time.Duration) error {
+	if c != nil && c.isTold(maxAge) {
+		return nil
+	}
 	e := &UnreadableError{Resource: schema.GroupResource{Group: rbacv1.GroupName, Resource: sourceNames[s]}}
-	if view == nil {
+	if c == nil {
 		e.Reason = "there is no copy of it"
 		return e
 	}
-	view = view.Aged()
+	view := c.Aged()
 	e.State, e.Reason = view.State, view.Reason
 	if !view.State.Readable() {
 		return e
@@ -122,11 +135,14 @@ func judge(s source, view *cache.View, maxAge time.Duration) error {
 		e.Reason = fmt.Sprintf("namespace %s is %s: %s", m.Namespace, m.State, m.Reason)
 		return e
 	}
-	if path := hidden(s, &view.Spec); path != "" {
-		e.Reason = "its rule takes " + path + " out of objects"
-		return e
-	}
-	return nil
+	e.Reason = "its rule takes " + c.hides + " out of objects"
+	return e
+}
+
+// isTold reports whether rights can be told from a copy; judge says why not.
+func (c *copied) isTold(maxAge time.Duration) bool {
+	view := c.Aged()
+	return view.State.Readable() && view.Readable() && tooOld(view, maxAge) == "" && len(view.Missing) == 0 && c.hides == ""
 }
 
 // tooOld is why a View no longer tells rights, "" if it does. What has been revoked since
@@ -182,7 +198,7 @@ func (g *Grants) Status() Status {
 	var now sources
 	for _, r := range four(g.resources()) {
 		if s, ok := sourceOf(r.Spec().Resource); ok {
-			now[s] = r.View().Aged()
+			now[s] = copiedAs(s, r.View().Aged())
 		}
 	}
 	status := Status{Err: now.err(g.maxAge)}
