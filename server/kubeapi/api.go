@@ -1,8 +1,10 @@
 package kubeapi
 
 import (
+	"bufio"
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -51,6 +53,9 @@ type Options struct {
 	Admit func(ctx context.Context, c Class) (release func(), err error)
 	// Freshness says in headers what an answer at version is worth.
 	Freshness func(h http.Header, view *cache.View, version string)
+	// TakeOver gives the connection of an answer to a WebSocket, which closes it. Nil
+	// takes it as it is.
+	TakeOver func(http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error)
 	// Stopping ends when requests of class Long must.
 	Stopping context.Context
 	// Log gets what could not be asked of the API server; nil discards it.
@@ -97,6 +102,11 @@ func New(opts Options) *API {
 	}
 	if a.Freshness == nil {
 		a.Freshness = func(http.Header, *cache.View, string) {}
+	}
+	if a.TakeOver == nil {
+		a.TakeOver = func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
+			return http.NewResponseController(w).Hijack()
+		}
 	}
 	a.frames.init()
 	a.restoreDocuments()
