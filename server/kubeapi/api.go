@@ -3,6 +3,7 @@ package kubeapi
 import (
 	"bufio"
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -114,8 +115,8 @@ func New(opts Options) *API {
 }
 
 // Prefixes are the paths that the API answers, each with everything below it.
-// Below ClustersPrefix and a cluster's name they are that cluster's; without it
-// they are those of the only cluster.
+// Below ClustersPrefix and a cluster's name they are that cluster's, as are /healthz and
+// /livez; without it they are those of the only cluster.
 var Prefixes = []string{"/version", "/api", "/apis", "/openapi"}
 
 // ClustersPrefix begins the paths that name a cluster.
@@ -205,13 +206,26 @@ func (a *API) serveDocument(w http.ResponseWriter, r *http.Request, req *request
 			return err
 		}
 	}
-	switch req.parts[0] {
-	case "version":
+	switch {
+	case req.health:
+		return writeHealth(w, r)
+	case req.parts[0] == "version":
 		return a.version(w, r, req)
-	case "openapi":
+	case req.parts[0] == "openapi":
 		return a.openAPI(w, r, req)
 	}
 	return a.discovery(w, r, req)
+}
+
+// writeHealth says that the cluster is answered for. Whether its API server is there now
+// makes no difference to that, and is for /readyz.
+func writeHealth(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	_, err := io.WriteString(w, "ok\n")
+	return cut(err)
 }
 
 // mayRead refuses a path that is no resource to those who may not read it.
