@@ -51,6 +51,11 @@ func Dial(ctx context.Context, server string, tlsConfig *tls.Config, header http
 		return nil, err
 	}
 	if u.Scheme == "https" {
+		tlsConfig = tlsConfig.Clone()
+		if tlsConfig == nil {
+			tlsConfig = &tls.Config{}
+		}
+		tlsConfig.ServerName, tlsConfig.NextProtos = u.Hostname(), []string{"http/1.1"}
 		conn = tls.Client(conn, tlsConfig)
 	}
 	c := &Conn{conn: conn, in: bufio.NewReader(conn)}
@@ -77,8 +82,12 @@ func (c *Conn) shakeHands(u *url.URL, header http.Header) error {
 		return err
 	}
 	if c.Head.StatusCode != http.StatusSwitchingProtocols {
-		body, _ := io.ReadAll(io.LimitReader(c.Head.Body, 2000))
-		return &RefusedError{c.Head.StatusCode, string(body)}
+		refused := &RefusedError{Code: c.Head.StatusCode}
+		if refused.Code >= 300 { // else it may be a stream
+			body, _ := io.ReadAll(io.LimitReader(c.Head.Body, 2000))
+			refused.Body = string(body)
+		}
+		return refused
 	}
 	if proof := c.Head.Header.Get("Sec-WebSocket-Accept"); r.Header.Get("Sec-Websocket-Key") == "dGhlIHNhbXBsZSBub25jZQ==" && proof != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" {
 		return fmt.Errorf("the server's proof is %q", proof)
