@@ -17,6 +17,7 @@ import (
 	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/audit"
 	"github.com/informerd/informerd/server/reply"
+	"github.com/informerd/informerd/test/websocket"
 )
 
 // recorded is what tests read of a line.
@@ -259,6 +260,7 @@ func TestAuditOfStreams(t *testing.T) {
 	if over := next(); err != nil || begin.about() != "watch pods" || over.about() != "watch pods 3" || over.Bytes != int64(len(body)) || over.Cut {
 		t.Errorf("a watch is recorded as %q and %q with %d bytes, cut %v; %d arrived, %v", begin.about(), over.about(), over.Bytes, over.Cut, len(body), err)
 	}
+	recordsSocket(t, base, next)
 	// One that may not begin is recorded once.
 	if resp, err = http.Get(base + "/v1/resources/events/objects?watch=true"); err != nil {
 		t.Fatal(err)
@@ -266,6 +268,30 @@ func TestAuditOfStreams(t *testing.T) {
 	_ = resp.Body.Close()
 	if line := next(); line.Stage != "ResponseComplete" || line.ResponseStatus.Code != resp.StatusCode || resp.StatusCode != 404 {
 		t.Errorf("refused with %d, recorded as %s %d", resp.StatusCode, line.Stage, line.ResponseStatus.Code)
+	}
+}
+
+// recordsSocket: a watch over a WebSocket is recorded like any other, with what was sent.
+func recordsSocket(t *testing.T, base string, next func() recorded) {
+	t.Helper()
+	c, err := websocket.Dial(t.Context(), base+"/api/v1/pods?watch=1&timeoutSeconds=1&resourceVersion=0", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	begin, sent := next(), 0
+	for opcode := byte(0); opcode != websocket.Close; {
+		var message []byte
+		if opcode, message, err = c.Read(); err != nil {
+			t.Fatal(err)
+		}
+		if sent += 2 + len(message); len(message) > 125 {
+			sent += 2
+		}
+	}
+	if over := next(); begin.about() != "watch pods" || begin.ResponseStatus.Code != 101 || over.about() != "watch pods 3" ||
+		over.ResponseStatus.Code != 101 || over.Bytes != int64(sent) || over.Cut || c.Head.Header.Get(audit.Header) != over.AuditID {
+		t.Errorf("a WebSocket is recorded as %+v and %+v; %d bytes arrived", begin, over, sent)
 	}
 }
 

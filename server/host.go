@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ func (s *Server) checkHost(next http.Handler) http.Handler {
 			return refused("the Host header names %q: informerd answers on this machine only to localhost, "+
 				"loopback addresses and the hosts it is configured with", r.Host)
 		}
-		if r.Header.Get("Sec-Fetch-Site") == "cross-site" && !opensPage(r) {
+		if isForeign(r) && !opensPage(r) && !showsToken(r) {
 			return refused("a page of another site may not ask informerd through your browser")
 		}
 		next.ServeHTTP(w, r)
@@ -42,6 +43,30 @@ func (s *Server) answersTo(host string) bool {
 	}
 	own, _, _ := net.SplitHostPort(s.Options.Addr)
 	return s.Access != nil && !isLoopback(own) && len(s.hosts) == 0
+}
+
+// isForeign reports whether a page of another site asks through its reader's browser,
+// which says so of most requests. Of a WebSocket, which any page may open and read, some
+// say only where the page is from.
+func isForeign(r *http.Request) bool {
+	if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+		return true
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" || !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return false
+	}
+	page, err := url.Parse(origin)
+	return err != nil || !strings.EqualFold(page.Host, r.Host)
+}
+
+// showsToken reports whether a request carries a token, right or wrong. A browser lets no
+// page set that header for another site unless the site has agreed, which informerd does
+// not, and never for a WebSocket: a program has put it there that passes on what pages
+// ask of it, with what the browser said of them. Headlamp is one.
+func showsToken(r *http.Request) bool {
+	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
+	return strings.EqualFold(scheme, "bearer") && token != ""
 }
 
 // opensPage reports whether somebody follows a link to the page itself. Elsewhere a

@@ -21,6 +21,7 @@ func (s *Server) newKube() *kubeapi.API {
 		Timeout:   s.RequestTimeout,
 		Admit:     s.admit,
 		Freshness: setFreshness,
+		TakeOver:  s.takeOver,
 		Stopping:  s.stopping,
 		Log:       s.log,
 	})

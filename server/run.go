@@ -47,7 +47,8 @@ type Server struct {
 	relations  *relations
 	kube       *kubeapi.API
 	schemas    kindSchemas
-	cert       *certificate // nil: plain HTTP
+	cert       *certificate   // nil: plain HTTP
+	taken      sync.WaitGroup // connections that are WebSockets
 
 	// stopping ends when the event streams must.
 	stopping context.Context
@@ -192,7 +193,8 @@ func (s *Server) tlsConfig() *tls.Config {
 // stores tell what is left and end by themselves, within milliseconds.
 const streamGrace = 500 * time.Millisecond
 
-// shutdown ends the streams: Shutdown alone would wait for them.
+// shutdown ends the streams: Shutdown alone would wait for them, less those that are
+// WebSockets, which it does not know.
 func (s *Server) shutdown(srv *http.Server) error {
 	grace := time.AfterFunc(streamGrace, s.stop)
 	defer grace.Stop()
@@ -203,5 +205,6 @@ func (s *Server) shutdown(srv *http.Server) error {
 		s.log.Warn("requests cut off at shutdown", "duration", s.ShutdownTimeout)
 		return srv.Close()
 	}
+	s.awaitTaken(ctx)
 	return err
 }

@@ -1,8 +1,11 @@
 package kubeapi
 
 import (
+	"bufio"
 	"context"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -51,6 +54,9 @@ type Options struct {
 	Admit func(ctx context.Context, c Class) (release func(), err error)
 	// Freshness says in headers what an answer at version is worth.
 	Freshness func(h http.Header, view *cache.View, version string)
+	// TakeOver gives the connection of an answer to a WebSocket, which closes it. Nil
+	// takes it as it is.
+	TakeOver func(http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error)
 	// Stopping ends when requests of class Long must.
 	Stopping context.Context
 	// Log gets what could not be asked of the API server; nil discards it.
@@ -98,14 +104,19 @@ func New(opts Options) *API {
 	if a.Freshness == nil {
 		a.Freshness = func(http.Header, *cache.View, string) {}
 	}
+	if a.TakeOver == nil {
+		a.TakeOver = func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
+			return http.NewResponseController(w).Hijack()
+		}
+	}
 	a.frames.init()
 	a.restoreDocuments()
 	return a
 }
 
 // Prefixes are the paths that the API answers, each with everything below it.
-// Below ClustersPrefix and a cluster's name they are that cluster's; without it
-// they are those of the only cluster.
+// Below ClustersPrefix and a cluster's name they are that cluster's, as are /healthz and
+// /livez; without it they are those of the only cluster.
 var Prefixes = []string{"/version", "/api", "/apis", "/openapi"}
 
 // ClustersPrefix begins the paths that name a cluster.
@@ -195,13 +206,26 @@ func (a *API) serveDocument(w http.ResponseWriter, r *http.Request, req *request
 			return err
 		}
 	}
-	switch req.parts[0] {
-	case "version":
+	switch {
+	case req.health:
+		return writeHealth(w, r)
+	case req.parts[0] == "version":
 		return a.version(w, r, req)
-	case "openapi":
+	case req.parts[0] == "openapi":
 		return a.openAPI(w, r, req)
 	}
 	return a.discovery(w, r, req)
+}
+
+// writeHealth says that the cluster is answered for. Whether its API server is there now
+// makes no difference to that, and is for /readyz.
+func writeHealth(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	_, err := io.WriteString(w, "ok\n")
+	return cut(err)
 }
 
 // mayRead refuses a path that is no resource to those who may not read it.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/access/accesstest"
 )
 
 const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
@@ -247,4 +248,23 @@ func TestOneDocument(t *testing.T) {
 			t.Errorf("%q is %s, want %s", accept, got, want)
 		}
 	}
+}
+
+// TestHealth: a client that asks below its server's URL whether there is one is told so.
+func TestHealth(t *testing.T) {
+	w := newWorld(t)
+	for _, path := range []string{"/clusters/default/healthz", "/clusters/default/livez"} {
+		if rec := w.get(path); rec.Code != http.StatusOK || rec.Body.String() != "ok\n" {
+			t.Errorf("%s = %d %q", path, rec.Code, rec.Body)
+		}
+		if rec := w.do(http.MethodHead, path); rec.Code != http.StatusOK || rec.Body.Len() > 0 {
+			t.Errorf("HEAD %s = %d %q", path, rec.Code, rec.Body)
+		}
+		w.wantStatus(w.do(http.MethodPost, path), http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "")
+	}
+	for _, path := range []string{"/clusters/other/healthz", "/clusters/default/healthz/etcd", "/clusters/default/readyz", "/clusters/default/metrics", "/healthz"} {
+		w.wantStatus(w.get(path), http.StatusNotFound, metav1.StatusReasonNotFound, "")
+	}
+	w.asker = accesstest.NewUser("jane")
+	w.wantStatus(w.get("/clusters/default/healthz"), http.StatusForbidden, metav1.StatusReasonForbidden, `cannot get path "/healthz"`)
 }

@@ -17,6 +17,7 @@ import (
 type request struct {
 	cluster string
 	parts   []string // of the path, less the cluster's prefix
+	health  bool     // only whether it is answered is asked
 
 	// The rest is for objects only; resource is "" for documents.
 	group, version string
@@ -37,11 +38,16 @@ func (q *request) gvr() schema.GroupVersionResource {
 // path is that of the API server.
 func (q *request) path() string { return "/" + strings.Join(q.parts, "/") }
 
+// healthPaths are asked whether a server answers, as by Headlamp of each of its clusters.
+// Without a cluster in front of them they are not the API's.
+var healthPaths = []string{"healthz", "livez"}
+
 // parse reads the path of r.
 func (a *API) parse(r *http.Request) (*request, error) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	q := &request{}
-	if "/"+parts[0] == ClustersPrefix && len(parts) >= 2 {
+	named := "/"+parts[0] == ClustersPrefix && len(parts) >= 2
+	if named {
 		q.cluster, parts = parts[1], parts[2:]
 	}
 	q.parts = parts
@@ -52,6 +58,9 @@ func (a *API) parse(r *http.Request) (*request, error) {
 	// server would ask for something else than was judged here.
 	if slices.Contains(parts, ".") || slices.Contains(parts, "..") {
 		return nil, errNoPath(r.URL.Path)
+	}
+	if q.health = len(parts) == 1 && named && slices.Contains(healthPaths, parts[0]); q.health {
+		return q, nil
 	}
 	if len(parts) == 0 || !slices.Contains(Prefixes, "/"+parts[0]) {
 		return nil, errNoPath(r.URL.Path)

@@ -8,6 +8,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -128,6 +129,7 @@ func (a *API) answerReview(q *asking) (runtime.Object, error) {
 }
 
 func (a *API) answerSelf(q *asking, object *authenticationv1.SelfSubjectReview) (runtime.Object, error) {
+	object.ObjectMeta = metav1.ObjectMeta{CreationTimestamp: metav1.Now()} // as the API server does, of this review alone
 	object.Status.UserInfo = authenticationv1.UserInfo{Username: "system:anonymous", Groups: []string{"system:unauthenticated"}}
 	if q.known == nil {
 		return object, nil

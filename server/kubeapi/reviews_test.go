@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apidiscovery "k8s.io/api/apidiscovery/v2"
@@ -231,6 +232,9 @@ func TestSelfReview(t *testing.T) {
 		var got authenticationv1.SelfSubjectReview
 		if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil || rec.Code != 201 || got.Status.UserInfo.Username != test.want {
 			t.Errorf("%d %s, want %s", rec.Code, rec.Body, test.want)
+		}
+		if age := time.Since(got.CreationTimestamp.Time); age < 0 || age > time.Minute {
+			t.Errorf("it was made at %v", got.CreationTimestamp)
 		}
 		if cached := rec.Header().Get("Cache-Control"); cached != "no-store" {
 			t.Errorf("may be kept: %s", cached)

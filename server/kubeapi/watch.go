@@ -16,6 +16,7 @@ import (
 	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/audit"
 	"github.com/informerd/informerd/server/reply"
+	"github.com/informerd/informerd/server/websocket"
 )
 
 const (
@@ -64,6 +65,9 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 	if opts.ResourceVersion, err = canonicalVersion(opts.ResourceVersion); err != nil {
 		return errVersion(err)
 	}
+	if err := checkSocket(r); err != nil {
+		return err
+	}
 	ctx, cancel := a.watchContext(r, opts)
 	defer cancel()
 	s := &stream{target: t, api: a, media: m, opts: opts, query: q, record: audit.From(r.Context())}
@@ -96,16 +100,24 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 	}
 	h := w.Header()
 	a.Freshness(h, t.view, t.reader.Version())
+	if websocket.Asked(r) {
+		return s.serveSocket(ctx, w, r, began)
+	}
 	h.Set("Content-Type", typeJSON)
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return nil
 	}
 	s.out = newBatch(w)
+	return s.serve(ctx, began)
+}
+
+// serve writes the stream, or why it does not begin.
+func (s *stream) serve(ctx context.Context, began error) error {
 	if began != nil {
 		return s.fail(began)
 	}
-	err = s.run(ctx)
+	err := s.run(ctx)
 	if err == nil || ctx.Err() != nil {
 		return nil // what goes wrong after the end concerns nobody
 	}

@@ -5,11 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"unicode/utf8"
-)
 
-// socketToken begins the subprotocol by which a page in a browser, which cannot set
-// headers of a WebSocket, gives its token.
-const socketToken = "base64url.bearer.authorization.k8s.io."
+	"github.com/informerd/informerd/server/websocket"
+)
 
 // bearer is the token that a request carries, as the API server reads it; "" if it
 // carries none.
@@ -30,7 +28,7 @@ func bearer(h http.Header) string {
 func protocolToken(protocols []string) string {
 	token, tokens, others := "", 0, 0
 	for protocol := range strings.SplitSeq(strings.Join(protocols, ","), ",") {
-		encoded, ok := strings.CutPrefix(strings.TrimSpace(protocol), socketToken)
+		encoded, ok := strings.CutPrefix(strings.TrimSpace(protocol), websocket.TokenProtocol)
 		if !ok {
 			others++
 			continue

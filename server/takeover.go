@@ -1,0 +1,75 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// takenConn is the connection of a WebSocket. What is written to it is treated like what
+// is written to an answer: each write has a deadline, and is counted. One goroutine
+// writes at a time.
+type takenConn struct {
+	net.Conn
+	out     *responseWriter // nil: nobody counts
+	timeout time.Duration
+	closed  func()
+}
+
+// takeOver gives the connection of w to a WebSocket, which closes it.
+func (s *Server) takeOver(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	s.taken.Add(1)
+	taken := &takenConn{Conn: conn, out: nearest(w), timeout: s.WriteTimeout, closed: sync.OnceFunc(s.taken.Done)}
+	taken.extend() // for what is buffered
+	return taken, buffered, nil
+}
+
+// nearest is the writer of w that is nearest to the connection.
+func nearest(w http.ResponseWriter) *responseWriter {
+	for {
+		switch at := w.(type) {
+		case *responseWriter:
+			return at
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = at.Unwrap()
+		default:
+			return nil
+		}
+	}
+}
+
+func (c *takenConn) Write(p []byte) (int, error) {
+	c.extend()
+	n, err := c.Conn.Write(p)
+	if c.out != nil {
+		c.out.bytes += int64(n)
+	}
+	return n, err
+}
+
+func (c *takenConn) extend() { _ = c.SetWriteDeadline(time.Now().Add(c.timeout)) }
+
+func (c *takenConn) Close() error {
+	defer c.closed()
+	return c.Conn.Close()
+}
+
+// awaitTaken waits for WebSockets to end, but not beyond ctx. No more must be opened.
+func (s *Server) awaitTaken(ctx context.Context) {
+	ended := make(chan struct{})
+	go func() {
+		s.taken.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+}
