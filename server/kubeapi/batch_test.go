@@ -110,6 +110,17 @@ func TestLargeIsNotCopied(t *testing.T) {
 	}
 }
 
+// TestMessageIsWrittenAtOnce: a WebSocket that is pinged answers between two writes, and
+// within a message that would be the end of it.
+func TestMessageIsWrittenAtOnce(t *testing.T) {
+	client := &writeLog{ResponseRecorder: httptest.NewRecorder()}
+	b := &batch{w: client, messages: true}
+	b.add(cache.Added, make([]byte, batchBytes))
+	if err := b.flush(); err != nil || len(client.writes) != 1 {
+		t.Errorf("error %v, writes %v, want one", err, client.writes)
+	}
+}
+
 // TestBatchRefused: a client that cannot be written to is left alone, and the
 // error is its own.
 func TestBatchRefused(t *testing.T) {
