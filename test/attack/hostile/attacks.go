@@ -37,7 +37,8 @@ var attacks = []attack{
 // grow is what once took 7 GB for one request.
 func (w *worker) grow(ctx context.Context) outcome {
 	first := `['aaaaaaaaaaaaaaaa']`
-	return w.ask(ctx, filtered(oneOf(pods, "/v1/query"), first+oneOf(
+	// Where there is no object there is nothing to refuse.
+	return w.ask(ctx, filtered(oneOf("/v1/resources/"+w.Resource+"/objects", "/v1/query"), first+oneOf(
 		strings.Repeat(`.map(a, a.replace('', a))`, 3+rand.IntN(3)),
 		strings.Repeat(`.map(a, a.split('').join(a))`, 4),
 		strings.Repeat(`.map(a, '%s%s%s%s%s%s%s%s'.format([a, a, a, a, a, a, a, a]))`, 9),
@@ -73,9 +74,10 @@ func (w *worker) quantity(ctx context.Context) outcome {
 	)), nil))
 }
 
+// navigate has no token: no page can have a browser send one, and who sends one is none.
 func (w *worker) navigate(ctx context.Context) outcome {
 	return w.ask(ctx, oneOf(filtered(pods, `['aaaaaaaaaaaaaaaa'].map(a, a.replace('', a)).map(a, a.replace('', a)) == []`), podsOfKube, "/metrics", "/app.js"),
-		"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", oneOf("document", "iframe"))
+		"Authorization", "Basic YTpi", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", oneOf("document", "iframe"))
 }
 
 func (w *worker) deep(ctx context.Context) outcome {
