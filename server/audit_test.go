@@ -274,15 +274,18 @@ func TestAuditOfStreams(t *testing.T) {
 // recordsSocket: a watch over a WebSocket is recorded like any other, with what was sent.
 func recordsSocket(t *testing.T, base string, next func() recorded) {
 	t.Helper()
-	c, err := websocket.Dial(t.Context(), base+"/api/v1/pods?watch=1&timeoutSeconds=1&resourceVersion=0", nil, nil)
+	c, head, err := websocket.Dial(t.Context(), base+"/api/v1/pods?watch=1&timeoutSeconds=1&resourceVersion=0", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	begin, sent := next(), 0
-	for opcode := byte(0); opcode != websocket.Close; {
-		var message []byte
-		if opcode, message, err = c.Read(); err != nil {
+	begin, sent := next(), len("\x88\x02\x03\xe8") // the end
+	for {
+		_, message, err := c.ReadMessage()
+		if websocket.Ended(err) {
+			break
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		if sent += 2 + len(message); len(message) > 125 {
@@ -290,7 +293,7 @@ func recordsSocket(t *testing.T, base string, next func() recorded) {
 		}
 	}
 	if over := next(); begin.about() != "watch pods" || begin.ResponseStatus.Code != 101 || over.about() != "watch pods 3" ||
-		over.ResponseStatus.Code != 101 || over.Bytes != int64(sent) || over.Cut || c.Head.Header.Get(audit.Header) != over.AuditID {
+		over.ResponseStatus.Code != 101 || over.Bytes != int64(sent) || over.Cut || head.Header.Get(audit.Header) != over.AuditID {
 		t.Errorf("a WebSocket is recorded as %+v and %+v; %d bytes arrived", begin, over, sent)
 	}
 }

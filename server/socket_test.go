@@ -53,7 +53,7 @@ func TestForeignSockets(t *testing.T) {
 		"a program that passes all":      {[]string{"Origin", "null", "Sec-Fetch-Site", "cross-site", "Authorization", "bearer any"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := websocket.Dial(t.Context(), base+"/api/v1/pods?watch=1", nil, headersOf(test.headers...))
+			c, _, err := websocket.Dial(t.Context(), base+"/api/v1/pods?watch=1", nil, headersOf(test.headers...))
 			if err == nil {
 				_ = c.Close()
 			}
@@ -83,7 +83,7 @@ func TestSocketEndsAtShutdown(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
-	c, err := websocket.Dial(t.Context(), "http://"+w.Addr()+"/api/v1/nodes?watch=1&resourceVersion=100", nil, nil)
+	c, _, err := websocket.Dial(t.Context(), "http://"+w.Addr()+"/api/v1/nodes?watch=1&resourceVersion=100", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,8 +92,8 @@ func TestSocketEndsAtShutdown(t *testing.T) {
 	if err := <-done; err != nil || w.watches.Taken() != 0 {
 		t.Errorf("Run() = %v with %d watches", err, w.watches.Taken())
 	}
-	if opcode, _, err := c.Read(); err != nil || opcode != websocket.Close {
-		t.Errorf("the last is %x, %v", opcode, err)
+	if _, message, err := c.ReadMessage(); !websocket.Ended(err) {
+		t.Errorf("the last is %q, %v", message, err)
 	}
 }
 

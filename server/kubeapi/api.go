@@ -1,11 +1,9 @@
 package kubeapi
 
 import (
-	"bufio"
 	"context"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/server/access"
+	"github.com/informerd/informerd/server/websocket"
 )
 
 // Caches are the running informers. Implementations are safe for concurrent
@@ -56,7 +55,7 @@ type Options struct {
 	Freshness func(h http.Header, view *cache.View, version string)
 	// TakeOver gives the connection of an answer to a WebSocket, which closes it. Nil
 	// takes it as it is.
-	TakeOver func(http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error)
+	TakeOver websocket.TakeOver
 	// Stopping ends when requests of class Long must.
 	Stopping context.Context
 	// Log gets what could not be asked of the API server; nil discards it.
@@ -103,11 +102,6 @@ func New(opts Options) *API {
 	}
 	if a.Freshness == nil {
 		a.Freshness = func(http.Header, *cache.View, string) {}
-	}
-	if a.TakeOver == nil {
-		a.TakeOver = func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
-			return http.NewResponseController(w).Hijack()
-		}
 	}
 	a.frames.init()
 	a.restoreDocuments()

@@ -18,12 +18,12 @@ const batchBytes = 32 << 10
 // more than all else that a watch does for an event. None waits for another. A
 // watch that has nothing to write holds no memory here.
 type batch struct {
-	w        io.Writer
-	control  *http.ResponseController // nil: what is written has left
-	messages bool                     // each event is a message of a WebSocket
-	memory   *[]byte                  // nil while it is empty
-	unsent   bool                     // something was written and may not have left
-	err      error                    // the first of the client
+	w       io.Writer
+	control *http.ResponseController // nil: what is written has left
+	each    bool                     // each event is written by itself, and at once
+	memory  *[]byte                  // nil while it is empty
+	unsent  bool                     // something was written and may not have left
+	err     error                    // the first of the client
 }
 
 // newBatch begins an answer; its headers count as written.
@@ -31,54 +31,44 @@ func newBatch(w http.ResponseWriter) *batch {
 	return &batch{w: w, control: http.NewResponseController(w), unsent: true}
 }
 
-// newMessages is a batch of a WebSocket.
-func newMessages(s *websocket.Conn) *batch { return &batch{w: s, messages: true} }
+// newMessages is a batch of a WebSocket, of which each write is a message.
+func newMessages(s *websocket.Conn) *batch { return &batch{w: s, each: true} }
 
-// What is around the object of an event.
-const (
-	eventBegin   = `{"type":"`
-	eventBetween = `","object":`
-	eventEnd     = "}\n"
-)
-
-// add enters one event. flush returns what the client did. A large object is not copied:
-// as long as a client does not read, a batch holds on to what it writes, and thousands may
-// be written the same object. A message is, since it has to be written at once: between
-// its parts the WebSocket might answer a ping.
+// add enters one event. flush returns what the client did. A large object is not copied,
+// but for a message: as long as a client does not read, a batch holds on to what it
+// writes, and thousands may be written the same object.
 func (b *batch) add(t cache.EventType, object []byte) {
-	if len(object) >= batchBytes && !b.messages {
-		b.begin(t, len(object))
+	if len(object) >= batchBytes && !b.each {
+		b.begin(t)
 		b.write()
 		b.send(object)
 		b.end()
 		return
 	}
-	b.begin(t, len(object))
+	b.begin(t)
 	*b.memory = append(*b.memory, object...)
 	b.end()
-	if len(*b.memory) >= batchBytes {
+	if len(*b.memory) >= batchBytes || b.each {
 		b.write()
 	}
 }
 
-// begin is of an event with an object of size bytes.
-func (b *batch) begin(t cache.EventType, size int) {
-	if b.memory == nil {
-		b.memory = batches.Get().(*[]byte)
-	}
-	buf := *b.memory
-	if b.messages {
-		buf = websocket.AppendText(buf, len(eventBegin)+len(t)+len(eventBetween)+size+len(eventEnd))
-	}
-	buf = append(append(buf, eventBegin...), t...)
-	*b.memory = append(buf, eventBetween...)
+func (b *batch) begin(t cache.EventType) {
+	b.hold()
+	buf := append(*b.memory, `{"type":"`...)
+	buf = append(buf, t...)
+	*b.memory = append(buf, `","object":`...)
 }
 
 func (b *batch) end() {
+	b.hold()
+	*b.memory = append(*b.memory, "}\n"...)
+}
+
+func (b *batch) hold() {
 	if b.memory == nil {
 		b.memory = batches.Get().(*[]byte)
 	}
-	*b.memory = append(*b.memory, eventEnd...)
 }
 
 func (b *batch) write() {

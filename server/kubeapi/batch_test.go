@@ -110,14 +110,15 @@ func TestLargeIsNotCopied(t *testing.T) {
 	}
 }
 
-// TestMessageIsWrittenAtOnce: a WebSocket that is pinged answers between two writes, and
-// within a message that would be the end of it.
+// TestMessageIsWrittenAtOnce: what is written to a WebSocket by itself is a message.
 func TestMessageIsWrittenAtOnce(t *testing.T) {
 	client := &writeLog{ResponseRecorder: httptest.NewRecorder()}
-	b := &batch{w: client, messages: true}
-	b.add(cache.Added, make([]byte, batchBytes))
-	if err := b.flush(); err != nil || len(client.writes) != 1 {
-		t.Errorf("error %v, writes %v, want one", err, client.writes)
+	b := &batch{w: client, each: true}
+	for _, size := range []int{1, batchBytes, 1} {
+		b.add(cache.Added, make([]byte, size))
+	}
+	if err := b.flush(); err != nil || len(client.writes) != 3 || b.memory != nil {
+		t.Errorf("error %v, writes %v, want three", err, client.writes)
 	}
 }
 

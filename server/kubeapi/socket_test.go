@@ -5,9 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	gorilla "github.com/gorilla/websocket"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/server/access/accesstest"
@@ -17,13 +21,13 @@ import (
 // socket is a watch over a WebSocket.
 type socket struct {
 	watching
-	conn *websocket.Conn
+	conn *gorilla.Conn
 }
 
 // socket opens a watch over a WebSocket.
 func (w *world) socket(target string) *socket {
 	w.t.Helper()
-	conn, err := websocket.Dial(w.t.Context(), w.server.URL+target, nil, nil)
+	conn, _, err := websocket.Dial(w.t.Context(), w.server.URL+target, nil, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -32,15 +36,16 @@ func (w *world) socket(target string) *socket {
 	reading.Go(func() {
 		defer close(s.events)
 		for {
-			opcode, message, err := conn.Read()
+			kind, message, err := conn.ReadMessage()
 			var e event
 			switch {
+			case websocket.Ended(err):
+				s.events <- event{Type: "CLOSE"}
+				return
 			case err != nil:
 				return
-			case opcode == websocket.Close:
-				e.Type = "CLOSE"
-			case opcode != websocket.Text || json.Unmarshal(message, &e) != nil:
-				w.t.Errorf("message %x %q", opcode, message)
+			case kind != gorilla.TextMessage || json.Unmarshal(message, &e) != nil:
+				w.t.Errorf("message %x %q", kind, message)
 			}
 			s.events <- e
 		}
@@ -76,9 +81,9 @@ func TestSocket(t *testing.T) {
 // WebSocket, and one that asks for no watch is answered as if it had not asked.
 func TestSocketRefused(t *testing.T) {
 	w := newWorld(t)
-	refused := func(target string, header http.Header) int {
+	refused := func(target string) int {
 		t.Helper()
-		_, err := websocket.Dial(t.Context(), w.server.URL+target, nil, header)
+		_, _, err := websocket.Dial(t.Context(), w.server.URL+target, nil, nil)
 		answer, ok := errors.AsType[*websocket.RefusedError](err)
 		if !ok {
 			t.Fatalf("%s: %v", target, err)
@@ -92,15 +97,19 @@ func TestSocketRefused(t *testing.T) {
 		"/api/v1/nothing?watch=1":                        http.StatusNotFound,
 		"/apis/coordination.k8s.io/v1/leases?watch=true": http.StatusNotFound,
 	} {
-		if got := refused(target, nil); got != want {
+		if got := refused(target); got != want {
 			t.Errorf("%s is answered with %d, want %d", target, got, want)
 		}
 	}
-	if got := refused("/api/v1/pods?watch=1", http.Header{"Sec-WebSocket-Version": {"12"}}); got != http.StatusBadRequest {
-		t.Errorf("a bad handshake is answered with %d", got)
+	draft := httptest.NewRequest(http.MethodGet, "/api/v1/pods?watch=1", nil)
+	draft.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"12"}}
+	rec := httptest.NewRecorder()
+	w.serve(rec, draft)
+	if rec.Code != http.StatusBadRequest || !strings.Contains(rec.Body.String(), "version") {
+		t.Errorf("a bad handshake is answered with %d %s", rec.Code, rec.Body)
 	}
 	w.asker = accesstest.NewUser("jane")
-	if got := refused("/api/v1/pods?watch=1", nil); got != http.StatusForbidden {
+	if got := refused("/api/v1/pods?watch=1"); got != http.StatusForbidden {
 		t.Errorf("who may see nothing is answered with %d", got)
 	}
 }
@@ -110,9 +119,9 @@ func TestSocketEnds(t *testing.T) {
 	w := newWorld(t)
 	released := make(chan struct{}, 1)
 	w.Admit = func(context.Context, Class) (func(), error) { return func() { released <- struct{}{} }, nil }
-	for name, leave := range map[string]func(*websocket.Conn) error{
-		"with a word":    func(c *websocket.Conn) error { return c.Send(websocket.Close, nil) },
-		"without a word": func(c *websocket.Conn) error { return c.Close() },
+	for name, leave := range map[string]func(*gorilla.Conn) error{
+		"with a word":    func(c *gorilla.Conn) error { return c.WriteMessage(gorilla.CloseMessage, nil) },
+		"without a word": func(c *gorilla.Conn) error { return c.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := w.socket("/api/v1/pods?watch=1&resourceVersion=100")

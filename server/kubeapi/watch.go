@@ -65,9 +65,6 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, t *target, m media, 
 	if opts.ResourceVersion, err = canonicalVersion(opts.ResourceVersion); err != nil {
 		return errVersion(err)
 	}
-	if err := checkSocket(r); err != nil {
-		return err
-	}
 	ctx, cancel := a.watchContext(r, opts)
 	defer cancel()
 	s := &stream{target: t, api: a, media: m, opts: opts, query: q, record: audit.From(r.Context())}

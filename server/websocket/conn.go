@@ -2,92 +2,145 @@ package websocket
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
 )
 
-// maxReceived bounds what a client may send over a connection, in bytes: it has nothing
-// to say but that it is there and that it goes.
-const maxReceived = 1 << 20
+// TokenProtocol begins the subprotocol by which a page in a browser, which cannot set
+// headers of a WebSocket, gives its token to an API server: the rest is the token in
+// base64 for URLs.
+const TokenProtocol = "base64url.bearer.authorization.k8s.io."
 
-// Opcodes of frames. Those of control have a bit of their own.
 const (
-	opText    = 0x1
-	opClose   = 0x8
-	opPing    = 0x9
-	opPong    = 0xA
-	opControl = 0x8
-
-	final  = 0x80 // the last frame of its message
-	masked = 0x80
+	// maxReceived bounds what a client may send over a connection, in bytes: it has
+	// nothing to say but that it is there and that it goes.
+	maxReceived = 1 << 20
+	// readBuffer is for what clients send.
+	readBuffer = 512
+	// closeWait is how long the word that ends a WebSocket waits for another one.
+	closeWait = time.Second
 )
 
-// maxControl is what a control frame may carry.
-const maxControl = 125
+// Asked reports whether r asks for a WebSocket.
+func Asked(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.ProtoMajor == 1 && websocket.IsWebSocketUpgrade(r)
+}
 
-// Reasons to close.
-const (
-	closeNormal   = 1000
-	closeProtocol = 1002
-	closeTooMuch  = 1009
-)
+// writeBuffers are for messages while they are written: most of the time none is.
+var writeBuffers sync.Pool
 
 // Conn is one WebSocket. Write, Close and Cut belong to one goroutine; another of its own
 // reads until the client goes, and has ended when Close or Cut return. Cut may follow
-// either. What is written to conn is written by one goroutine at a time.
+// either.
 type Conn struct {
-	conn   net.Conn
-	in     io.Reader
-	closed func()
-	done   chan struct{} // closed when nothing is read any more
-
-	mu   sync.Mutex // guards the following, and writing to conn
-	over bool       // a close frame was sent: nothing may follow it
+	conn *websocket.Conn
+	in   *io.LimitedReader // what the client may still send
+	done chan struct{}     // closed when nothing is read any more
 }
 
-// Open sends the head of the answer and begins to read. closed is called once, when the
-// client closes the WebSocket, goes away or does what it may not. conn is closed in the
-// end, also if Open fails.
-func Open(conn net.Conn, buffered *bufio.ReadWriter, head *http.Response, closed func()) (*Conn, error) {
-	if err := errors.Join(head.Write(buffered), buffered.Flush()); err != nil {
-		return nil, errors.Join(err, conn.Close())
+// HandshakeError says what is wrong with a request for a WebSocket. It is not answered.
+type HandshakeError struct{ error }
+
+// TakeOver gives the connection of an answer, which is the caller's to close. Nil takes it
+// as it is.
+type TakeOver func(http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error)
+
+// Open answers r with a WebSocket over the connection that take gives, with the headers of
+// w. gone is called once, when the client closes it, goes away or does what it may not. A
+// *HandshakeError is from before anything was taken; after other errors the connection is
+// closed.
+//
+// Of the subprotocols that a client offers the first is taken: what is sent is the same in
+// all of them, and browsers want an answer where they have offered any. One that carries a
+// token is not answered with.
+func Open(w http.ResponseWriter, r *http.Request, take TakeOver, gone func()) (*Conn, error) {
+	header := w.Header().Clone()
+	for _, offered := range websocket.Subprotocols(r) {
+		if !strings.HasPrefix(offered, TokenProtocol) {
+			header.Set("Sec-WebSocket-Protocol", offered)
+			break
+		}
 	}
-	c := &Conn{conn: conn, in: io.LimitReader(buffered.Reader, maxReceived), closed: closed, done: make(chan struct{})}
-	go c.read()
+	c := &Conn{done: make(chan struct{})}
+	refused := false
+	upgrader := websocket.Upgrader{
+		ReadBufferSize:  readBuffer,
+		WriteBufferPool: &writeBuffers,
+		CheckOrigin:     func(*http.Request) bool { return true },
+		Error:           func(_ http.ResponseWriter, _ *http.Request, code int, _ error) { refused = code < 500 },
+	}
+	var err error
+	if c.conn, err = upgrader.Upgrade(&taken{w, take, c}, r, header); refused {
+		return nil, &HandshakeError{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	go c.read(gone)
 	return c, nil
 }
 
-// AppendText begins a message of so many bytes, which must follow.
-func AppendText(b []byte, n int) []byte { return appendHead(b, opText, n) }
-
-func appendHead(b []byte, opcode byte, n int) []byte {
-	b = append(b, final|opcode)
-	switch {
-	case n <= maxControl:
-		return append(b, byte(n))
-	case n <= 0xFFFF:
-		return binary.BigEndian.AppendUint16(append(b, 126), uint16(n))
-	}
-	return binary.BigEndian.AppendUint64(append(b, 127), uint64(n))
+// taken gives its connection for c, which is only to hear so much of it.
+type taken struct {
+	http.ResponseWriter
+	take TakeOver
+	c    *Conn
 }
 
-// Write sends messages, each whole and begun by AppendText.
-func (c *Conn) Write(p []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.over {
-		return 0, net.ErrClosed
+func (t *taken) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	take := t.take
+	if take == nil {
+		take = func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
+			return http.NewResponseController(w).Hijack()
+		}
 	}
-	return c.conn.Write(p)
+	conn, buffered, err := take(t.ResponseWriter)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.c.in = &io.LimitedReader{R: conn, N: maxReceived}
+	return &bounded{conn, t.c.in, buffered.Writer}, buffered, nil
+}
+
+// bounded is a connection of which only so much is heard.
+type bounded struct {
+	net.Conn
+	in io.Reader
+	// head is for what is written first. It is what HTTP would write it to: conn may
+	// count what it is given, and a head is not counted elsewhere.
+	head *bufio.Writer
+}
+
+func (b *bounded) Read(p []byte) (int, error) { return b.in.Read(p) }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	head := b.head
+	if head == nil {
+		return b.Conn.Write(p)
+	}
+	b.head = nil
+	n, err := head.Write(p)
+	return n, errors.Join(err, head.Flush())
+}
+
+// Write sends a message.
+func (c *Conn) Write(p []byte) (int, error) {
+	if err := c.conn.WriteMessage(websocket.TextMessage, p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // Close tells the client that all is said.
 func (c *Conn) Close() error {
-	c.sayClose(closeNormal)
+	c.sayClose(websocket.CloseNormalClosure)
 	return c.Cut()
 }
 
@@ -100,87 +153,21 @@ func (c *Conn) Cut() error {
 }
 
 // read takes in what the client sends, and forgets it: clients of the API server that
-// talk in a watch are not heard there, either.
-func (c *Conn) read() {
+// talk in a watch are not heard there, either. Pings are answered.
+func (c *Conn) read(gone func()) {
 	defer close(c.done)
-	defer c.closed()
+	defer gone()
 	for {
-		opcode, payload, err := c.frame()
-		switch {
-		case errors.Is(err, errFrame):
-			c.sayClose(closeProtocol)
+		if _, _, err := c.conn.NextReader(); err != nil {
+			if c.in.N <= 0 {
+				c.sayClose(websocket.CloseMessageTooBig)
+			}
 			return
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			c.sayClose(closeTooMuch) // or it is gone, and does not hear it
-			return
-		case err != nil:
-			return
-		case opcode == opClose:
-			c.sayClose(closeNormal)
-			return
-		case opcode == opPing:
-			c.sayPong(payload)
 		}
 	}
 }
 
-var errFrame = errors.New("no frame of a client")
-
-// frame is the next one; of data, the payload is not kept.
-func (c *Conn) frame() (opcode byte, payload []byte, err error) {
-	var head [2]byte
-	if _, err := io.ReadFull(c.in, head[:]); err != nil {
-		return 0, nil, err
-	}
-	opcode = head[0] & 0x0F
-	length, wide := uint64(head[1]&^masked), 0
-	switch length {
-	case 126:
-		wide = 2
-	case 127:
-		wide = 8
-	}
-	control := opcode&opControl != 0
-	if head[1]&masked == 0 || head[0]&0x70 != 0 || control && (length > maxControl || head[0]&final == 0) {
-		return 0, nil, errFrame
-	}
-	rest := make([]byte, wide+4) // the length, and what the payload is masked with
-	if _, err := io.ReadFull(c.in, rest); err != nil {
-		return 0, nil, err
-	}
-	switch wide {
-	case 2:
-		length = uint64(binary.BigEndian.Uint16(rest))
-	case 8:
-		length = binary.BigEndian.Uint64(rest)
-	}
-	if !control {
-		if length > maxReceived {
-			return 0, nil, io.ErrUnexpectedEOF
-		}
-		_, err := io.CopyN(io.Discard, c.in, int64(length))
-		return opcode, nil, err
-	}
-	payload = make([]byte, length)
-	if _, err := io.ReadFull(c.in, payload); err != nil {
-		return 0, nil, err
-	}
-	for n := range payload {
-		payload[n] ^= rest[wide+n%4]
-	}
-	return opcode, payload, nil
-}
-
-func (c *Conn) sayClose(reason uint16) {
-	frame := binary.BigEndian.AppendUint16(appendHead(nil, opClose, 2), reason)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.over {
-		c.over = true
-		_, _ = c.conn.Write(frame) // a client that left does not miss it
-	}
-}
-
-func (c *Conn) sayPong(payload []byte) {
-	_, _ = c.Write(append(appendHead(nil, opPong, len(payload)), payload...)) // the next write meets the same error
+func (c *Conn) sayClose(reason int) {
+	// A client that left does not miss it.
+	_ = c.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(reason, ""), time.Now().Add(closeWait))
 }

@@ -1,15 +1,14 @@
 package websocket
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
 	client "github.com/informerd/informerd/test/websocket"
@@ -26,18 +25,13 @@ func serve(t *testing.T, answer func(c *Conn, gone <-chan struct{})) (url string
 			http.Error(w, "no WebSocket is asked for", http.StatusTeapot)
 			return
 		}
-		head, err := Handshake(r, http.Header{"Audit-Id": {"a"}, "Content-Type": {"x"}})
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		conn, buffered, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
+		w.Header().Set("Audit-Id", "a")
 		gone := make(chan struct{})
-		c, err := Open(conn, buffered, head, func() { close(gone) })
+		c, err := Open(w, r, nil, func() { close(gone) })
+		if wrong, ok := errors.AsType[*HandshakeError](err); ok {
+			http.Error(w, wrong.Error(), http.StatusBadRequest)
+			return
+		}
 		if err != nil {
 			t.Error(err)
 			return
@@ -48,110 +42,94 @@ func serve(t *testing.T, answer func(c *Conn, gone <-chan struct{})) (url string
 	return s.URL
 }
 
-func dial(t *testing.T, url string, header http.Header) *client.Conn {
+func dial(t *testing.T, url string, header http.Header) (*websocket.Conn, *http.Response) {
 	t.Helper()
-	c, err := client.Dial(t.Context(), url, nil, header)
+	c, head, err := client.Dial(t.Context(), url, nil, header)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	return c
+	return c, head
 }
 
-func wantFrame(t *testing.T, c *client.Conn, opcode byte, payload []byte) {
+// wantClose reads on until the server says for which reason it ends.
+func wantClose(t *testing.T, c *websocket.Conn, reason int) {
 	t.Helper()
-	got, have, err := c.Read()
-	if err != nil || got != opcode || !bytes.Equal(have, payload) {
-		t.Fatalf("frame %x of %d bytes (%.40q), %v; want %x of %d (%.40q)", got, len(have), have, err, opcode, len(payload), payload)
+	if _, message, err := c.ReadMessage(); !websocket.IsCloseError(err, reason) {
+		t.Errorf("%.40q, %v; want the end, %d", message, err, reason)
 	}
 }
 
-func closing(reason uint16) []byte { return binary.BigEndian.AppendUint16(nil, reason) }
-
-// TestMessages: messages of all lengths arrive, one after the other, and then the end.
+// TestMessages: each write is a message, of any length, and then comes the end.
 func TestMessages(t *testing.T) {
-	lengths := []int{0, 1, 125, 126, 65535, 65536, 300000}
+	lengths := []int{0, 1, 125, 126, 4096, 65535, 65536, 300000}
 	url := serve(t, func(c *Conn, _ <-chan struct{}) {
-		var all []byte
 		for _, n := range lengths {
-			all = append(AppendText(all, n), strings.Repeat("x", n)...)
-		}
-		if _, err := c.Write(all); err != nil {
-			t.Error(err)
+			if wrote, err := c.Write([]byte(strings.Repeat("x", n))); err != nil || wrote != n {
+				t.Errorf("%d of %d bytes, %v", wrote, n, err)
+			}
 		}
 		_ = c.Close()
-		if _, err := c.Write(all); err == nil {
+		if _, err := c.Write([]byte("more")); err == nil {
 			t.Error("something follows the end")
 		}
 		_ = c.Cut()
 	})
-	c := dial(t, url, http.Header{"Connection": {"keep-alive, upgrade"}, "Upgrade": {"WebSocket"}})
-	if got := c.Head.Header; got.Get("Audit-Id") != "a" || got.Get("Content-Type") != "" || got.Get("Sec-WebSocket-Protocol") != "" {
-		t.Errorf("headers are %v", got)
+	c, head := dial(t, url, nil)
+	if h := head.Header; h.Get("Audit-Id") != "a" || h.Get("Sec-WebSocket-Protocol") != "" {
+		t.Errorf("headers are %v", h)
 	}
 	for _, n := range lengths {
-		wantFrame(t, c, client.Text, []byte(strings.Repeat("x", n)))
+		if kind, message, err := c.ReadMessage(); err != nil || kind != websocket.TextMessage || string(message) != strings.Repeat("x", n) {
+			t.Fatalf("message %d of %d bytes, %v; want %d", kind, len(message), err, n)
+		}
 	}
-	wantFrame(t, c, client.Close, closing(closeNormal))
-	if _, _, err := c.Read(); !errors.Is(err, io.EOF) {
-		t.Errorf("after the end came %v", err)
-	}
+	wantClose(t, c, websocket.CloseNormalClosure)
 }
 
-// TestCut: what is cut ends without the frame that says that all was said.
+// TestCut: what is cut ends without the word that says that all was said.
 func TestCut(t *testing.T) {
-	c := dial(t, serve(t, func(c *Conn, _ <-chan struct{}) { _ = c.Cut() }), nil)
-	if opcode, _, err := c.Read(); err == nil {
-		t.Errorf("a frame %x came", opcode)
-	}
+	c, _ := dial(t, serve(t, func(c *Conn, _ <-chan struct{}) { _ = c.Cut() }), nil)
+	wantClose(t, c, websocket.CloseAbnormalClosure) // which is said of none
 }
 
-// TestReceived: a client is answered as the protocol asks for it, and whatever else it
-// sends is of no effect, or ends the connection.
+// TestReceived: what a client says is of no effect, unless it says too much; pings are
+// answered.
 func TestReceived(t *testing.T) {
-	raw := func(b ...byte) []byte { return b }
-	masked := func(b ...byte) []byte { return append(b, 1, 2, 3, 4) }
-	for name, test := range map[string]struct {
-		opcode byte
-		send   []byte // a frame; raw, if opcode is 0
-		reason uint16 // of the end that it brings; 0: none
+	for name, say := range map[string]struct {
+		kind  int
+		bytes int
 	}{
-		"close":                   {client.Close, closing(1001), closeNormal},
-		"close without a reason":  {client.Close, nil, closeNormal},
-		"text":                    {client.Text, []byte("hello"), 0},
-		"long text":               {client.Text, make([]byte, 70000), 0},
-		"binary":                  {client.Binary, make([]byte, 200), 0},
-		"a pong nobody asked for": {client.Pong, nil, 0},
-		"too much text":           {client.Text, make([]byte, maxReceived), closeTooMuch},
-		"it says too much":        {0, masked(0x81, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF), closeTooMuch},
-		"not masked":              {0, raw(0x81, 0x01, 'a'), closeProtocol},
-		"reserved bits":           {0, masked(0xC1, 0x80), closeProtocol},
-		"a ping in parts":         {0, masked(0x09, 0x80), closeProtocol},
-		"a long ping":             {0, masked(0x89, 0xFE, 0x01, 0x00), closeProtocol},
+		"text":                    {websocket.TextMessage, 5},
+		"long text":               {websocket.TextMessage, 70_000},
+		"binary":                  {websocket.BinaryMessage, 200},
+		"a pong nobody asked for": {websocket.PongMessage, 0},
+		"too much text":           {websocket.TextMessage, maxReceived},
 	} {
 		t.Run(name, func(t *testing.T) {
-			url := serve(t, func(c *Conn, gone <-chan struct{}) {
+			c, _ := dial(t, serve(t, func(c *Conn, gone <-chan struct{}) {
 				<-gone
 				_ = c.Close()
-			})
-			c := dial(t, url, nil)
-			send := func() error { return c.Send(test.opcode, test.send) }
-			if test.opcode == 0 {
-				send = func() error { return c.SendRaw(test.send) }
-			}
-			if err := send(); err != nil {
+			}), nil)
+			if err := c.WriteMessage(say.kind, make([]byte, say.bytes)); err != nil {
 				t.Fatal(err)
 			}
-			if test.reason == 0 { // it is still there
-				for _, payload := range []string{"", "there?", strings.Repeat("p", maxControl)} {
-					if err := c.Send(client.Ping, []byte(payload)); err != nil {
-						t.Fatal(err)
-					}
-					wantFrame(t, c, client.Pong, []byte(payload))
-				}
+			if say.bytes >= maxReceived {
+				wantClose(t, c, websocket.CloseMessageTooBig)
 				return
 			}
-			wantFrame(t, c, client.Close, closing(test.reason))
+			var pong string
+			c.SetPongHandler(func(text string) error {
+				pong = text
+				return c.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseGoingAway, ""), time.Now().Add(time.Minute))
+			})
+			if err := c.WriteMessage(websocket.PingMessage, []byte("there?")); err != nil {
+				t.Fatal(err)
+			}
+			wantClose(t, c, websocket.CloseGoingAway)
+			if pong != "there?" {
+				t.Errorf("the ping is answered with %q", pong)
+			}
 		})
 	}
 }
@@ -164,46 +142,63 @@ func TestGone(t *testing.T) {
 		close(noticed)
 		_ = c.Cut()
 	})
-	_ = dial(t, url, nil).Close()
+	c, _ := dial(t, url, nil)
+	_ = c.Close()
 	<-noticed
 }
 
 // TestHandshake: which requests are for a WebSocket, and which of these are good.
 func TestHandshake(t *testing.T) {
-	const token = TokenProtocol + "YWJj"
 	url := serve(t, func(c *Conn, _ <-chan struct{}) { _ = c.Close() })
 	for name, test := range map[string]struct {
-		header   http.Header
-		code     int
-		protocol string
+		header http.Header
+		code   int
 	}{
-		"no version":               {header: http.Header{"Sec-WebSocket-Version": nil}, code: 400},
-		"a draft":                  {header: http.Header{"Sec-WebSocket-Version": {"8"}}, code: 400},
-		"no key":                   {header: http.Header{"Sec-WebSocket-Key": nil}, code: 400},
-		"a short key":              {header: http.Header{"Sec-WebSocket-Key": {"YWJj"}}, code: 400},
-		"another protocol":         {header: http.Header{"Upgrade": {"SPDY/3.1"}}, code: 418},
-		"no upgrade of this hop":   {header: http.Header{"Connection": {"keep-alive"}}, code: 418},
-		"one subprotocol":          {header: http.Header{"Sec-WebSocket-Protocol": {"base64.binary.k8s.io"}}, protocol: "base64.binary.k8s.io"},
-		"the first of several":     {header: http.Header{"Sec-WebSocket-Protocol": {token + ", a", "b"}}, protocol: "a"},
-		"a token is not repeated":  {header: http.Header{"Sec-WebSocket-Protocol": {token}}},
-		"nothing between commas":   {header: http.Header{"Sec-WebSocket-Protocol": {" , ,"}}},
-		"compression is not known": {header: http.Header{"Sec-WebSocket-Extensions": {"permessage-deflate"}}},
+		"good":                   {nil, http.StatusSwitchingProtocols},
+		"no version":             {http.Header{"Sec-Websocket-Version": nil}, http.StatusBadRequest},
+		"a draft":                {http.Header{"Sec-Websocket-Version": {"8"}}, http.StatusBadRequest},
+		"no key":                 {http.Header{"Sec-Websocket-Key": nil}, http.StatusBadRequest},
+		"a short key":            {http.Header{"Sec-Websocket-Key": {"YWJj"}}, http.StatusBadRequest},
+		"another protocol":       {http.Header{"Upgrade": {"SPDY/3.1"}}, http.StatusTeapot},
+		"no upgrade of this hop": {http.Header{"Connection": {"keep-alive"}}, http.StatusTeapot},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := client.Dial(t.Context(), url, nil, test.header)
-			if refused, ok := errors.AsType[*client.RefusedError](err); ok || test.code != 0 {
-				if !ok || refused.Code != test.code {
-					t.Errorf("answer is %v, want %d", err, test.code)
-				}
-				return
-			}
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if h := c.Head.Header; h.Get("Sec-WebSocket-Protocol") != test.protocol || h.Get("Sec-WebSocket-Extensions") != "" {
-				t.Errorf("headers are %v, want protocol %q", h, test.protocol)
+			r.Header = http.Header{
+				"Connection": {"keep-alive, Upgrade"}, "Upgrade": {"WebSocket"},
+				"Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="},
 			}
-			_ = c.Close()
+			for name, values := range test.header {
+				r.Header[name] = values
+			}
+			resp, err := http.DefaultTransport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if resp.StatusCode != test.code {
+				t.Errorf("answer is %s, want %d", resp.Status, test.code)
+			}
 		})
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}
+
+// TestSubprotocol: the first that is offered is taken, but no token is repeated.
+func TestSubprotocol(t *testing.T) {
+	const token = TokenProtocol + "YWJj"
+	url := serve(t, func(c *Conn, _ <-chan struct{}) { _ = c.Close() })
+	for offered, want := range map[string]string{
+		"base64.binary.k8s.io": "base64.binary.k8s.io",
+		token + ", a, b":       "a",
+		token:                  "",
+	} {
+		_, head := dial(t, url, http.Header{"Sec-WebSocket-Protocol": {offered}})
+		if got := head.Header.Get("Sec-WebSocket-Protocol"); got != want {
+			t.Errorf("of %s %q is taken, want %q", offered, got, want)
+		}
 	}
 }

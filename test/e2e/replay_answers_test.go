@@ -187,7 +187,7 @@ func (s side) socket(ctx context.Context, q replayed, path string) (answer, erro
 	if s.config.BearerToken != "" {
 		header.Set("Authorization", "Bearer "+s.config.BearerToken)
 	}
-	c, err := websocket.Dial(ctx, strings.TrimSuffix(s.config.Host, "/")+path, config, header)
+	c, head, err := websocket.Dial(ctx, strings.TrimSuffix(s.config.Host, "/")+path, config, header)
 	if refused, ok := errors.AsType[*websocket.RefusedError](err); ok {
 		var status metav1.Status
 		err := json.Unmarshal([]byte(refused.Body), &status)
@@ -202,9 +202,9 @@ func (s side) socket(ctx context.Context, q replayed, path string) (answer, erro
 	if err != nil {
 		return answer{}, err
 	}
-	got := []string{c.Head.Header.Get("Sec-WebSocket-Protocol")}
+	got := []string{head.Header.Get("Sec-WebSocket-Protocol")}
 	for len(got) <= len(want) {
-		opcode, message, err := c.Read()
+		_, message, err := c.ReadMessage()
 		var e struct {
 			Type   string
 			Object named
@@ -212,13 +212,13 @@ func (s side) socket(ctx context.Context, q replayed, path string) (answer, erro
 		if err == nil {
 			err = json.Unmarshal(message, &e)
 		}
-		if err != nil || opcode != websocket.Text {
-			return answer{}, fmt.Errorf("after %d of %d messages: %x %w", len(got)-1, len(want), opcode, err)
+		if err != nil {
+			return answer{}, fmt.Errorf("after %d of %d messages: %w", len(got)-1, len(want), err)
 		}
 		got = append(got, e.Type+" "+e.Object.key())
 	}
 	slices.Sort(got)
-	return answer{Code: c.Head.StatusCode, Is: got}, nil
+	return answer{Code: head.StatusCode, Is: got}, nil
 }
 
 // listed are the objects of a list with the selectors of a watch.
