@@ -107,42 +107,40 @@ func (s *sources) err(maxAge time.Duration) error {
 
 // judge returns an *UnreadableError if rights cannot be told from a copy as it is now.
 func judge(s source, c *copied, maxAge time.Duration) error {
-	if c != nil && c.isTold(maxAge) {
+	state, reason, told := c.tells(maxAge)
+	if told {
 		return nil
 	}
-	e := &UnreadableError{Resource: schema.GroupResource{Group: rbacv1.GroupName, Resource: sourceNames[s]}}
+	resource := schema.GroupResource{Group: rbacv1.GroupName, Resource: sourceNames[s]}
+	return &UnreadableError{resource, state, reason}
+}
+
+// tells reports whether rights can be told from a copy, and why not. It takes no memory
+// where they can.
+func (c *copied) tells(maxAge time.Duration) (state cache.State, reason string, told bool) {
 	if c == nil {
-		e.Reason = "there is no copy of it"
-		return e
+		return "", "there is no copy of it", false
 	}
 	view := c.Aged()
-	e.State, e.Reason = view.State, view.Reason
-	if !view.State.Readable() {
-		return e
-	}
-	if !view.Readable() {
-		e.Reason = "another copy takes its place"
-		return e
+	switch {
+	case !view.State.Readable():
+		return view.State, view.Reason, false
+	case !view.Readable():
+		return view.State, "another copy takes its place", false
 	}
 	if reason := tooOld(view, maxAge); reason != "" {
-		e.Reason = reason
-		return e
+		return view.State, reason, false
 	}
 	if len(view.Missing) > 0 {
 		// Those that the API server refuses are held as they were: what has been
 		// revoked since may be among them.
 		m := view.Missing[0]
-		e.Reason = fmt.Sprintf("namespace %s is %s: %s", m.Namespace, m.State, m.Reason)
-		return e
+		return view.State, fmt.Sprintf("namespace %s is %s: %s", m.Namespace, m.State, m.Reason), false
 	}
-	e.Reason = "its rule takes " + c.hides + " out of objects"
-	return e
-}
-
-// isTold reports whether rights can be told from a copy; judge says why not.
-func (c *copied) isTold(maxAge time.Duration) bool {
-	view := c.Aged()
-	return view.State.Readable() && view.Readable() && tooOld(view, maxAge) == "" && len(view.Missing) == 0 && c.hides == ""
+	if c.hides != "" {
+		return view.State, "its rule takes " + c.hides + " out of objects", false
+	}
+	return view.State, "", true
 }
 
 // tooOld is why a View no longer tells rights, "" if it does. What has been revoked since
