@@ -8,18 +8,21 @@ import (
 // Tally is what came of the attacks: how often, by attack and outcome.
 type Tally map[string]map[string]int
 
+func (t Tally) add(attack, outcome string, n int) {
+	if t[attack] == nil {
+		t[attack] = map[string]int{}
+	}
+	t[attack][outcome] += n
+}
+
 // Since is what has come of them since an earlier tally.
 func (t Tally) Since(before Tally) Tally {
 	since := Tally{}
 	for attack, outcomes := range t {
 		for o, n := range outcomes {
-			if n -= before[attack][o]; n == 0 {
-				continue
+			if n -= before[attack][o]; n != 0 {
+				since.add(attack, o, n)
 			}
-			if since[attack] == nil {
-				since[attack] = map[string]int{}
-			}
-			since[attack][o] = n
 		}
 	}
 	return since
@@ -30,13 +33,9 @@ func (t Tally) Unexpected() Tally {
 	bad := Tally{}
 	for attack, outcomes := range t {
 		for o, n := range outcomes {
-			if Expected(attack, o) {
-				continue
+			if !Expected(attack, o) {
+				bad.add(attack, o, n)
 			}
-			if bad[attack] == nil {
-				bad[attack] = map[string]int{}
-			}
-			bad[attack][o] = n
 		}
 	}
 	return bad
@@ -62,10 +61,7 @@ func newTally() *tally { return &tally{counts: Tally{}} }
 func (t *tally) count(attack string, o outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.counts[attack] == nil {
-		t.counts[attack] = map[string]int{}
-	}
-	t.counts[attack][string(o)]++
+	t.counts.add(attack, string(o), 1)
 }
 
 func (t *tally) all() Tally {

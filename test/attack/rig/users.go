@@ -19,7 +19,8 @@ import (
 // rights allow, and write nothing.
 const reader = "attack-reader"
 
-// Users makes service accounts who may read everything, with a token of each.
+// Users makes service accounts who may read everything, with a token of each. Each has a
+// namespace of its own, since those of one namespace are one client to informerd.
 func Users(ctx context.Context, c *harness.Cluster, names ...string) (tokens []string, undo func(), err error) {
 	undo = func() { removeUsers(context.WithoutCancel(ctx), c, names) }
 	role := &rbacv1.ClusterRole{
@@ -34,18 +35,12 @@ func Users(ctx context.Context, c *harness.Cluster, names ...string) (tokens []s
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: reader},
 	}
 	for _, name := range names {
-		binding.Subjects = append(binding.Subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: Namespace})
-		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := c.Client.CoreV1().ServiceAccounts(Namespace).Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return nil, undo, err
-		}
-		lasts := int64((12 * time.Hour).Seconds())
-		request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &lasts}}
-		answer, err := c.Client.CoreV1().ServiceAccounts(Namespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
+		binding.Subjects = append(binding.Subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: name})
+		token, err := makeUser(ctx, c, name)
 		if err != nil {
-			return nil, undo, fmt.Errorf("a token for %s: %w", name, err)
+			return nil, undo, fmt.Errorf("make %s: %w", name, err)
 		}
-		tokens = append(tokens, answer.Status.Token)
+		tokens = append(tokens, token)
 	}
 	_, err = c.Client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{})
 	_, berr := c.Client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{})
@@ -57,11 +52,39 @@ func Users(ctx context.Context, c *harness.Cluster, names ...string) (tokens []s
 	return tokens, undo, nil
 }
 
+// makeUser makes one, in a namespace of the same name.
+func makeUser(ctx context.Context, c *harness.Cluster, name string) (token string, err error) {
+	meta := metav1.ObjectMeta{Name: name}
+	_, err = c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: meta}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return "", err
+	}
+	accounts := c.Client.CoreV1().ServiceAccounts(name)
+	if _, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return "", err
+	}
+	lasts := int64((12 * time.Hour).Seconds())
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &lasts}}
+	answer, err := accounts.CreateToken(ctx, name, request, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	return answer.Status.Token, nil
+}
+
+// removeUsers leaves what is not there alone. Where no controller empties namespaces that
+// are deleted, they are to go nevertheless.
 func removeUsers(ctx context.Context, c *harness.Cluster, names []string) {
 	_ = errors.Join(
 		c.Client.RbacV1().ClusterRoleBindings().Delete(ctx, reader, metav1.DeleteOptions{}),
 		c.Client.RbacV1().ClusterRoles().Delete(ctx, reader, metav1.DeleteOptions{}))
+	namespaces := c.Client.CoreV1().Namespaces()
 	for _, name := range names {
-		_ = c.Client.CoreV1().ServiceAccounts(Namespace).Delete(ctx, name, metav1.DeleteOptions{})
+		_ = c.Client.CoreV1().ServiceAccounts(name).Delete(ctx, name, metav1.DeleteOptions{})
+		_ = namespaces.Delete(ctx, name, metav1.DeleteOptions{})
+		if ns, err := namespaces.Get(ctx, name, metav1.GetOptions{}); err == nil {
+			ns.Spec.Finalizers = nil
+			_, _ = namespaces.Finalize(ctx, ns, metav1.UpdateOptions{})
+		}
 	}
 }
