@@ -1,6 +1,8 @@
 package follow
 
 import (
+	"slices"
+
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/internal/inside"
 )
@@ -30,6 +32,10 @@ func (f *Follower) moment(deltas []Delta) *moment {
 		m.versions = append(m.versions, d.Version)
 	}
 	return m
+}
+
+func (m *moment) equal(other *moment) bool {
+	return slices.Equal(m.views, other.views) && slices.Equal(m.revisions, other.revisions) && slices.Equal(m.versions, other.versions)
 }
 
 // is reports whether resources are as they were.

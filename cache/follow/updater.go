@@ -132,11 +132,21 @@ func (u *Updater[R]) unchanged(held sync.Locker) bool {
 func (u *Updater[R]) update(ctx context.Context) error {
 	resources := u.resources()
 	deltas, err := u.follower.Read(ctx, resources)
-	u.entered.Store(nil) // before the Sink is changed: see unchanged
 	if err != nil {
+		u.entered.Store(nil)
 		return err
 	}
-	if !u.sink.Learn(deltas) {
+	known := u.entered.Load()
+	same := known != nil && known.equal(u.follower.moment(deltas))
+	if !same {
+		u.entered.Store(nil) // before the Sink is changed: see unchanged
+	}
+	if u.sink.Learn(deltas) {
+		if same {
+			return nil // it heard of the time alone, for which nobody has to wait
+		}
+	} else {
+		u.entered.Store(nil)
 		u.reset()
 		if deltas, err = u.follower.Read(ctx, resources); err != nil {
 			return err

@@ -257,3 +257,34 @@ func (s *slowSink) Learn([]Delta) bool {
 	<-s.enter
 	return true
 }
+
+// TestLooksHoldUpNobody: while an update finds that nothing changed, who asks does not wait
+// for it.
+func TestLooksHoldUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := newResource(t, "pods")
+		defer pods.Store().Close()
+		sink := &slowSink{entered: entered{}, enter: make(chan struct{}, 1)}
+		u := NewUpdater(func() []Resource { return []Resource{pods} }, sink)
+		defer u.Close()
+		ask := func(how func(context.Context, sync.Locker) error) {
+			if err := how(t.Context(), locker(func() {})); err != nil {
+				t.Error(err)
+			}
+		}
+		sink.enter <- struct{}{}
+		ask(u.Current)
+		looked := make(chan struct{})
+		go func() {
+			defer close(looked)
+			ask(u.Update)
+		}()
+		synctest.Wait()
+		ask(u.Current)
+		sink.enter <- struct{}{}
+		<-looked
+		if sink.updates != 2 {
+			t.Errorf("%d updates", sink.updates)
+		}
+	})
+}
