@@ -10,8 +10,11 @@ import (
 // readChunk is how many objects a worker takes at a time.
 const readChunk = 32
 
+// workers are as many as there are processors, before any were added to spare.
+var workers = runtime.GOMAXPROCS(0)
+
 // Workers is how many goroutines Read uses at most.
-func Workers() int { return runtime.GOMAXPROCS(0) }
+func Workers() int { return workers }
 
 // Read unpacks objects on all processors and calls visit with the position and
 // the JSON of each, which is valid during the call. Calls with the same worker,
@@ -24,6 +27,7 @@ func Read(ctx context.Context, objects []*Object, visit func(worker, i int, json
 	if workers == 0 {
 		return ctx.Err()
 	}
+	defer Pause(ctx)() // each worker takes turns of its own
 	errs := make([]error, workers)
 	var wg sync.WaitGroup
 	for w := 1; w < workers; w++ {

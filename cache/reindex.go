@@ -3,7 +3,6 @@ package cache
 import (
 	"maps"
 	"math"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -74,7 +73,7 @@ func parallel(n int, f func(i int) error) error {
 	const chunk = 64
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	errs := make([]error, min(runtime.GOMAXPROCS(0), n/chunk+1))
+	errs := make([]error, min(Workers(), n/chunk+1))
 	for w := range errs {
 		wg.Go(func() {
 			for {

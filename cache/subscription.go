@@ -60,9 +60,12 @@ func (s *Store) WaitVersionIn(ctx context.Context, namespace, version string) er
 		case closed:
 			return ErrStopped
 		}
+		resume := Pause(ctx)
 		select {
 		case <-changed:
+			resume()
 		case <-ctx.Done():
+			resume()
 			return ErrTooNew
 		}
 	}
@@ -191,13 +194,21 @@ func (u *Subscription) Next(ctx context.Context) ([]Event, error) {
 		if u.proofs && u.store.proofs.Load() != u.told {
 			return nil, nil
 		}
-		select {
-		case <-changed:
-		case <-u.done:
-			return nil, ErrStopped
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := u.await(ctx, changed); err != nil {
+			return nil, err
 		}
+	}
+}
+
+func (u *Subscription) await(ctx context.Context, changed <-chan struct{}) error {
+	defer Pause(ctx)()
+	select {
+	case <-changed:
+		return nil
+	case <-u.done:
+		return ErrStopped
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -10,6 +10,9 @@ import (
 type Turns interface {
 	// Take waits for a turn, which give ends. The error is that of ctx.
 	Take(ctx context.Context) (give func(), err error)
+	// Pause gives back the turn that the goroutine of the question may have, until resume,
+	// which is called once and may wait for another one.
+	Pause() (resume func())
 }
 
 type turnsKey struct{}
@@ -17,6 +20,19 @@ type turnsKey struct{}
 // WithTurns makes what is read with the context wait for its turns.
 func WithTurns(ctx context.Context, t Turns) context.Context {
 	return context.WithValue(ctx, turnsKey{}, t)
+}
+
+// WithoutTurns is for what goes on beside the question whose context it is.
+func WithoutTurns(ctx context.Context) context.Context { return WithTurns(ctx, nil) }
+
+// Pause is what the goroutine of a question calls before it waits for anything but a
+// processor, so that others have that meanwhile; resume ends it.
+func Pause(ctx context.Context) (resume func()) {
+	t, _ := ctx.Value(turnsKey{}).(Turns)
+	if t == nil {
+		return func() {}
+	}
+	return t.Pause()
 }
 
 // aTurn is about how long a turn is used before another one is asked for.

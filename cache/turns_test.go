@@ -12,6 +12,7 @@ import (
 type counted struct {
 	mu               sync.Mutex
 	out, most, taken int
+	paused           int
 	refuse           error // after that many
 	after            int
 }
@@ -30,6 +31,17 @@ func (c *counted) Take(context.Context) (func(), error) {
 		defer c.mu.Unlock()
 		c.out--
 	}, nil
+}
+
+func (c *counted) Pause() (resume func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.paused++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.paused--
+	}
 }
 
 // TestReadTakesTurns: whoever reads much holds a turn while it does, gives it back, and
@@ -52,13 +64,13 @@ func TestReadTakesTurns(t *testing.T) {
 	err = Read(WithTurns(t.Context(), turns), objects, func(_, i int, _ []byte) error {
 		turns.mu.Lock()
 		defer turns.mu.Unlock()
-		if turns.out == 0 {
-			t.Error("an object is read without a turn")
+		if turns.out == 0 || turns.paused != 1 {
+			t.Errorf("an object is read with %d turns, and %d pauses of who has it read", turns.out, turns.paused)
 		}
 		visited[i] = true
 		return nil
 	})
-	if err != nil || turns.out != 0 || turns.taken == 0 || turns.most > Workers() {
+	if err != nil || turns.out != 0 || turns.paused != 0 || turns.taken == 0 || turns.most > Workers() {
 		t.Errorf("Read() = %v; %d turns taken, %d at once, %d still out", err, turns.taken, turns.most, turns.out)
 	}
 	for i, ok := range visited {

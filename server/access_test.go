@@ -15,6 +15,7 @@ import (
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/access/accesstest"
+	"github.com/informerd/informerd/server/fair"
 )
 
 var (
@@ -33,10 +34,13 @@ func jane() *accesstest.User {
 }
 
 // newGuarded is a world whose requests are those of a user.
+// No turn is ever late there: who waits with one holds up others, which is noticed.
 func newGuarded(t testing.TB, user access.Asker) *world {
-	return newWorld(t, func(o *Options) {
+	w := newWorld(t, func(o *Options) {
 		o.Access = func(*http.Request) (access.Asker, error) { return user, nil }
 	})
+	w.turns = fair.NewTurns(cache.Workers(), time.Hour)
+	return w
 }
 
 // slowly says what somebody may after a second, as an API server that is asked for each.

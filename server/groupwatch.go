@@ -70,10 +70,14 @@ func (g *groupWatch) answer(ctx context.Context) ([]byte, error) {
 func (g *groupWatch) wait(ctx context.Context) error {
 	for {
 		left := time.Until(g.due)
+		resume := cache.Pause(ctx)
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
 		case <-time.After(min(left, g.rights.pause())):
+		}
+		resume()
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		if left <= g.rights.pause() || g.rights.changed(ctx, g.seen...) {
 			return ctx.Err()

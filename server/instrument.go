@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"net"
 	"net/http"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/server/audit"
 )
 
@@ -20,7 +22,7 @@ func (s *Server) instrument(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		out := &responseWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: s.WriteTimeout, lifts: r.ProtoMajor >= 2}
-		r = s.record(out, r)
+		r = s.record(out, r.WithContext(context.WithValue(r.Context(), writerKey{}, out)))
 		whole := false
 		s.metrics.inFlight.Inc()
 		defer func() {
@@ -49,6 +51,9 @@ func routeOf(r *http.Request) string {
 	return "none"
 }
 
+// writerKey is where the context of a request has its responseWriter.
+type writerKey struct{}
+
 // responseWriter is the writer nearest to the connection.
 type responseWriter struct {
 	http.ResponseWriter
@@ -58,6 +63,7 @@ type responseWriter struct {
 	code    int
 	bytes   int64
 	record  *audit.Record // nil: none is made
+	turns   cache.Turns   // those of the request; nil: before it is known who asks
 }
 
 func (w *responseWriter) status() string {
@@ -84,9 +90,22 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	}
 	w.extend()
 	defer w.lift()
-	n, err := w.ResponseWriter.Write(p)
+	n, err := w.write(p)
 	w.bytes += int64(n)
 	return n, err
+}
+
+// write waits for the client, perhaps, and not for a processor.
+func (w *responseWriter) write(p []byte) (int, error) {
+	defer w.pause()()
+	return w.ResponseWriter.Write(p)
+}
+
+func (w *responseWriter) pause() (resume func()) {
+	if w.turns == nil {
+		return func() {}
+	}
+	return w.turns.Pause()
 }
 
 func (w *responseWriter) begin(code int) {
@@ -113,6 +132,7 @@ func (w *responseWriter) Flush() {
 func (w *responseWriter) FlushError() error {
 	w.extend()
 	defer w.lift()
+	defer w.pause()()
 	return w.control.Flush()
 }
 

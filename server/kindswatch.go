@@ -146,14 +146,14 @@ func (k *kindsWatch) run(ctx context.Context, kinds []*viewed) error {
 			return err
 		}
 		var err error
-		select {
-		case b := <-k.batches:
-			err = k.take(ctx, b)
-		case <-tick.C:
-			err = k.routine(ctx)
-		case <-ctx.Done():
+		switch b, happened := k.await(ctx, tick.C); {
+		case ctx.Err() != nil:
 			k.bookmark(false) // a client that comes back resumes from here
 			return k.out.flush()
+		case happened:
+			err = k.take(ctx, b)
+		default:
+			err = k.routine(ctx)
 		}
 		if err != nil {
 			return k.failed(err)
@@ -162,6 +162,18 @@ func (k *kindsWatch) run(ctx context.Context, kinds []*viewed) error {
 			k.bookmark(false)
 		}
 	}
+}
+
+// await waits for something to happen, for the clock, or for the end of ctx.
+func (k *kindsWatch) await(ctx context.Context, tick <-chan time.Time) (b batch, happened bool) {
+	defer cache.Pause(ctx)()
+	select {
+	case b = <-k.batches:
+		return b, true
+	case <-tick:
+	case <-ctx.Done():
+	}
+	return b, false
 }
 
 // failed ends the stream with an event where the client can do something.

@@ -47,7 +47,11 @@ func own(next http.Handler) http.Handler {
 
 // take waits a little for places among what there may be.
 func take(ctx context.Context, places *fair.Places, weight int, what string) (release func(), err error) {
-	release, err = places.Take(ctx, ownerOf(ctx), weight, patience)
+	if release, err = places.Take(ctx, ownerOf(ctx), weight, 0); errors.Is(err, fair.ErrFull) {
+		resume := cache.Pause(ctx)
+		release, err = places.Take(ctx, ownerOf(ctx), weight, patience)
+		resume()
+	}
 	if errors.Is(err, fair.ErrFull) {
 		return nil, tooMany(what, places.Limit())
 	}
@@ -88,19 +92,28 @@ func (s *Server) limitConcurrent(places *fair.Places) func(http.Handler) http.Ha
 	}
 }
 
-// shareProcessors makes what a request reads wait for its turns, watches included,
-// whose first objects are a question like any other.
+// shareProcessors makes a request wait for its turns, from when it is known who asks:
+// while it is answered it has one, but for when it waits for something else, such as its
+// client or an API server. So nobody's question is answered at the cost of another's who
+// had less. Watches are questions like any other.
 func (s *Server) shareProcessors(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		q := s.turns.Ask(ownerOf(r.Context()))
 		defer q.Done()
+		if err := q.Begin(r.Context()); err != nil {
+			return err
+		}
+		if out, ok := r.Context().Value(writerKey{}).(*responseWriter); ok {
+			out.turns = q
+		}
 		next.ServeHTTP(w, r.WithContext(cache.WithTurns(r.Context(), q)))
+		return nil
 	})
 }
 
 func tooMany(what string, limit int) error {
 	return statusError(retryAfter(reply.Failure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
-		fmt.Sprintf("informerd serves at most %d %s at once, and half of them to one client: try again", limit, what)), 1))
+		fmt.Sprintf("informerd serves at most %d %s at once, and to one client no more than are free: try again", limit, what)), 1))
 }
 
 // limitTime bounds the whole of a request that is not a watch.

@@ -88,22 +88,33 @@ func (w *world) later(target string) (rec *httptest.ResponseRecorder, done <-cha
 	return rec, answered
 }
 
-// busy has somebody else take all processors, until they are given back.
-func (w *world) busy(t *testing.T) (give func()) {
+// busy has somebody else take all processors, until they are given back. begin lets those
+// who wait for one begin, but not read anything: for that they wait again.
+func (w *world) busy(t *testing.T) (begin, give func()) {
 	t.Helper()
 	others := w.turns.Ask("others")
 	t.Cleanup(others.Done)
-	var taken []func()
-	for range cache.Workers() {
+	taken := make(chan func(), 2*cache.Workers())
+	take := func() {
 		g, err := others.Take(t.Context())
 		if err != nil {
-			t.Fatal(err)
+			t.Error(err)
+			return
 		}
-		taken = append(taken, g)
+		taken <- g
 	}
-	return func() {
-		for _, g := range taken {
-			g()
+	for range cache.Workers() {
+		take()
+	}
+	begin = func() {
+		go take()
+		synctest.Wait()
+		(<-taken)()
+		synctest.Wait()
+	}
+	return begin, func() {
+		for range cache.Workers() {
+			(<-taken)()
 		}
 	}
 }
@@ -177,9 +188,11 @@ func TestRevokedWhileScanning(t *testing.T) {
 				user := jane()
 				w := newGuarded(t, user)
 				w.Options.RequestTimeout = time.Minute
-				give := w.busy(t)
+				begin, give := w.busy(t)
 				rec, done := w.later(target)
-				time.Sleep(2 * time.Second)
+				time.Sleep(time.Second)
+				begin()
+				time.Sleep(2 * time.Second) // what rights it began with is good for a second
 				select {
 				case <-done:
 					t.Fatalf("%s does not wait: %d %s", target, rec.Code, rec.Body)
@@ -207,9 +220,11 @@ func TestGroupsComputedByOtherRights(t *testing.T) {
 			written, _ := w.stream(t, target)
 			time.Sleep(3 * time.Second)
 			before := written()
-			give := w.busy(t)
+			begin, give := w.busy(t)
 			w.pods.apply(t, cache.Modified, pod("a", "one", "web", "n1", 110)) // groups are computed anew
 			w.pods.apply(t, cache.Added, pod("a", "late", "web", "n1", 111))
+			time.Sleep(time.Second)
+			begin()
 			time.Sleep(3 * time.Second)
 			user.Grant(podsResource, cache.NewScope([]string{"b"}, nil))
 			give()

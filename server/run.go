@@ -74,7 +74,7 @@ func New(opts Options) (*Server, error) {
 		watches:    fair.NewPlaces(opts.MaxWatches),
 		passed:     fair.NewPlaces(opts.MaxPassed),
 		scrapes:    fair.NewPlaces(maxScrapes),
-		turns:      fair.NewTurns(cache.Workers()),
+		turns:      fair.NewTurns(cache.Workers(), fair.Overdue),
 		memory:     newMemory(),
 		pager:      cache.NewPager[*kindsAnswer]("query", rand.Text(), cache.StoreOptions{}),
 	}

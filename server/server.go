@@ -19,7 +19,7 @@ func (s *Server) routes() http.Handler {
 
 // ownRoutes are those of our own API, health and the page.
 func (s *Server) ownRoutes(r chi.Router) {
-	r.Use(s.compress, s.recoverPanics, secureHeaders, s.checkHost, limitURL, refuseBody, s.identify)
+	r.Use(s.compress, s.recoverPanics, secureHeaders, s.checkHost, limitURL, refuseBody, s.identify, s.shareProcessors)
 	r.NotFound(s.handle(noRoute))
 	r.MethodNotAllowed(s.handle(readOnly))
 
@@ -42,7 +42,7 @@ func (s *Server) ownRoutes(r chi.Router) {
 		s.get(r, "/v1/resources/{resource}/indexes", s.listIndexes, "cluster", "pretty")
 	})
 	r.Group(func(r chi.Router) {
-		r.Use(s.spareMemory, s.limitConcurrent(s.requests), s.limitTime, s.shareProcessors)
+		r.Use(s.spareMemory, s.limitConcurrent(s.requests), s.limitTime)
 		s.get(r, "/v1/resources/{resource}/objects", s.listObjects, append(selection, "watch", "timeoutSeconds")...)
 		s.get(r, "/v1/query", s.queryKinds, append(slices.DeleteFunc(slices.Clone(selection), ofOneVersion), "resources", "watch", "timeoutSeconds")...)
 		s.get(r, "/v1/resources/{resource}/indexes/{index}", s.listIndexValues, "cluster", "pretty", "prefix", "limit", "continue")

@@ -3,7 +3,6 @@ package follow
 import (
 	"context"
 	"hash/maphash"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -243,7 +242,7 @@ func (u *Updater[R]) readAll(r cache.Resource, objects []*cache.Object) []R {
 	const chunk = 32
 	all := make([]R, len(objects))
 	var workers errgroup.Group
-	workers.SetLimit(runtime.GOMAXPROCS(0))
+	workers.SetLimit(cache.Workers())
 	for start := 0; start < len(objects); start += chunk {
 		workers.Go(func() error {
 			for i := start; i < min(start+chunk, len(objects)); i++ {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -116,7 +115,7 @@ func NewFactory(options Options) *Factory {
 		options:    options,
 		log:        options.Log,
 		syncs:      make(chan struct{}, options.Concurrency),
-		loads:      make(chan struct{}, runtime.GOMAXPROCS(0)),
+		loads:      make(chan struct{}, cache.Workers()),
 		clusters:   map[string]*cluster{},
 		informers:  map[cache.Resource]*Informer{},
 		names:      map[string]names.Index{},

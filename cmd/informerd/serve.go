@@ -65,6 +65,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	routeKlog(log)
 	log.Info("starting", "version", buildVersion(), "configuration", s.name())
 	limitMemory(memlimit.FromCgroup, log)
+	addProcessors()
 
 	db, reason := openSnapshot(cfg.Snapshot, log)
 	if db != nil {

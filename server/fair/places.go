@@ -19,9 +19,11 @@ const (
 	ownersShare = 4
 )
 
-// Places bounds what goes on at once, by weight, and what of it one owner may have
-// while others want something, too: half of what there is. Whoever has least is first
-// when a place gets free.
+// Places bounds what goes on at once, by weight, and what of it one owner may have: no
+// more than they leave free. One alone may have half of what there is, two may have a third
+// each, and whoever comes then finds a third. These are the dynamic thresholds of Choudhury
+// and Hahne (1998), of switches whose ports share a memory. Whoever has least is first when
+// a place gets free.
 //
 // Who waits is bounded as well, since each costs memory: 16 for each place, of which one
 // owner has at most a quarter. When all of these wait, whoever comes takes the turn of
@@ -113,7 +115,7 @@ func (p *Places) forgetLocked(o *holder) {
 }
 
 func (p *Places) fits(o *holder, weight int) bool {
-	return p.taken+weight <= p.limit && o.holds+weight <= p.share
+	return o.holds+weight <= min(p.share, p.limit-p.taken)
 }
 
 func (p *Places) fullLocked(o *holder) error {

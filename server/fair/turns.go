@@ -3,6 +3,7 @@ package fair
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,31 +18,151 @@ import (
 // counted on a clock of its own, which begins where that of the owner served last is,
 // so that nobody can save up turns by being silent. Within an owner, questions are
 // served in the same way.
+//
+// Not everything can be interrupted. A turn that lasts too long is late, and others get
+// theirs nevertheless; but of one owner few turns may be late, while others have or want
+// some, or those who take long would have all processors after all.
+//
+// As long as there is more than one owner, some processors are for short questions only:
+// whoever needs one for a moment would otherwise often find all of them taken, and wait for
+// as long as a turn is, several times for one answer.
 type Turns struct {
-	mu      sync.Mutex // guards all below
-	free    int
-	now     time.Duration // the clock of whoever was served last
-	owners  map[string]*owner
-	asking  int // questions of all owners
-	waiting waiters
-	asked   uint64 // how many turns were asked for, to keep the order of equals
+	slots   int
+	overdue time.Duration
+
+	mu         sync.Mutex // guards all below
+	busy       int        // turns that are out and not late
+	late       int        // turns that are late and not stuck
+	long       int        // turns of long questions that are out, late or not, and not stuck
+	contending int        // owners who wait or are late
+	now        time.Duration
+	owners     map[string]*owner
+	asking     int              // questions of all owners
+	waiting    [2]ranks[*owner] // those with a short question, and those with long ones alone
+	out        []*turn          // those that are out and not stuck
+	last       *owner           // who was served last
+	shared     time.Time        // when somebody else was
+	timer      *time.Timer      // looks for turns that are late
+	asked      uint64           // how many turns were asked for, to keep the order of equals
 }
 
+const (
+	// Overdue is how long a turn may last before it is late. What yields does so well
+	// before.
+	Overdue = 5 * time.Millisecond
+	// idle is how much later one that is late is believed to wait for something, and counts for
+	// nothing any more.
+	idle = time.Second
+	// lateSlots is how many turns may be late at once, for each processor, as long as there
+	// is one owner. With more of them each has a part, and at least one.
+	lateSlots = 4
+	// longAfter is what a question has had when it is a long one.
+	longAfter = 5 * time.Millisecond
+	// crowded is for how long somebody else is expected to come again.
+	crowded = time.Second
+	// slack is how much an owner who has been idle may be behind the others.
+	slack = 10 * time.Millisecond
+	// remembered is how many owners are kept who ask nothing now, so that who comes back
+	// at once does not begin anew.
+	remembered = 1024
+)
+
+// owner is whose questions they are. All of it is guarded by Turns.mu.
 type owner struct {
 	used      time.Duration
 	questions int
+	late      int
+	waiting   ranks[*Question] // those that wait, first which has had least
+	line      int              // of Turns.waiting, where it is while any question waits
+	rank      int              // in that
+	order     uint64           // of the one that waits longest, to keep the order of equals
 }
 
-// NewTurns shares n processors.
-func NewTurns(n int) *Turns { return &Turns{free: n, owners: map[string]*owner{}} }
+func (o *owner) at() *int { return &o.rank }
+
+func (o *owner) before(other *owner) bool {
+	if o.used != other.used {
+		return o.used < other.used
+	}
+	return o.order < other.order
+}
+
+// lineOf is that of an owner with a question that waits: of theirs, first is which has had
+// least.
+func (o *owner) lineOf() int {
+	if o.waiting[0].used >= longAfter {
+		return longLine
+	}
+	return shortLine
+}
+
+const (
+	shortLine = iota
+	longLine
+)
+
+func (o *owner) contends() bool { return o.late > 0 || len(o.waiting) > 0 }
 
 // Question is one question of an owner, which takes turns until it is Done. Several
-// goroutines may take turns for it.
+// goroutines may take turns for it. One of them may have one that lasts, but for what it
+// waits for: see Begin.
 type Question struct {
 	turns *Turns
 	owner *owner
-	used  time.Duration // guarded by turns.mu
-	done  sync.Once
+
+	// All below is guarded by Turns.mu.
+	used    time.Duration
+	waiters []*waiter // in the order in which they came
+	rank    int       // in owner.waiting, where it is while there are waiters
+	own     *turn
+	ctx     context.Context // of Begin; nil: before it, and when it is done
+	pauses  int             // that go on
+	paused  time.Time       // since when
+	taken   uint64          // how many turns were granted
+	earlier uint64          // how many of them before the pause
+}
+
+func (q *Question) at() *int { return &q.rank }
+
+func (q *Question) before(other *Question) bool {
+	if q.used != other.used {
+		return q.used < other.used
+	}
+	return q.waiters[0].order < other.waiters[0].order
+}
+
+// waiter is one Take that waits.
+type waiter struct {
+	order uint64
+	turn  *turn         // once it is granted
+	ready chan struct{} // closed when it is
+}
+
+// turn is one that is out.
+type turn struct {
+	question *Question
+	began    time.Time
+	counted  time.Duration // what of it was counted already
+	long     bool          // counted in Turns.long
+	state    turnState
+}
+
+type turnState int
+
+const (
+	running turnState = iota
+	overtime
+	stuck
+	ended
+)
+
+// isOver says that nothing can become of a turn any more but its end.
+func isOver(r *turn) bool { return r.state >= stuck }
+
+// NewTurns shares n processors, in turns that are late when they last for overdue, which is
+// Overdue but in tests.
+func NewTurns(n int, overdue time.Duration) *Turns {
+	return &Turns{slots: n, overdue: overdue, owners: map[string]*owner{}}
 }
 
 // Ask begins a question of whoever has a name.
@@ -58,20 +179,82 @@ func (t *Turns) Ask(name string) *Question {
 	return &Question{turns: t, owner: o}
 }
 
-// Done ends the question. Its turns have been given back.
-func (q *Question) Done() {
-	q.done.Do(func() {
-		q.turns.mu.Lock()
-		defer q.turns.mu.Unlock()
-		q.turns.asking--
-		q.owner.questions--
-		q.turns.forgetLocked()
-	})
+// Begin takes a turn for the goroutine that answers the question, which has it until Done
+// but for its pauses. The error is that of ctx.
+func (q *Question) Begin(ctx context.Context) error {
+	own, err := q.take(ctx)
+	q.turns.mu.Lock()
+	defer q.turns.mu.Unlock()
+	q.own, q.ctx = own, ctx
+	return err
 }
 
-// remembered is how many owners are kept who ask nothing now, so that who comes back at
-// once does not begin anew.
-const remembered = 1024
+// Pause gives back the turn of Begin while something is waited for that is not a processor.
+// resume, to be called once, takes another one, which may last; it does not where the
+// question has come to an end. Goroutines that help to answer may pause, too, and at the
+// same time: whoever began is waiting for them.
+func (q *Question) Pause() (resume func()) {
+	t := q.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if q.pauses++; q.pauses == 1 {
+		q.paused, q.earlier = time.Now(), q.taken
+	}
+	if q.own != nil {
+		t.endLocked(q.own)
+		q.own = nil
+	}
+	return q.resume
+}
+
+func (q *Question) resume() {
+	t := q.turns
+	t.mu.Lock()
+	q.pauses--
+	ctx := q.ctx
+	if q.pauses > 0 || ctx == nil {
+		t.mu.Unlock()
+		return
+	}
+	q.refreshLocked()
+	t.mu.Unlock()
+	own, err := q.take(ctx)
+	if err != nil {
+		return // what is left to do is little
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if q.pauses > 0 || q.own != nil || q.ctx == nil {
+		t.endLocked(own)
+		return
+	}
+	q.own = own
+}
+
+// refreshLocked makes a question that has waited for something, while nobody took a turn for
+// it, as good as another one: a watch that lasts for days is not a long question.
+func (q *Question) refreshLocked() {
+	if q.taken == q.earlier && len(q.waiters) == 0 && time.Since(q.paused) >= longAfter {
+		q.used = 0
+	}
+}
+
+// Done ends the question. Its turns have been given back, but for that of Begin.
+func (q *Question) Done() {
+	t := q.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if q.owner == nil {
+		return
+	}
+	if q.own != nil {
+		t.endLocked(q.own)
+	}
+	t.asking--
+	q.owner.questions--
+	q.own, q.ctx = nil, nil
+	t.forgetLocked()
+}
 
 // forgetLocked keeps the owners from becoming ever more.
 func (t *Turns) forgetLocked() {
@@ -87,111 +270,289 @@ func (t *Turns) forgetLocked() {
 
 // Take waits for a turn, which give ends. The error is that of ctx.
 func (q *Question) Take(ctx context.Context) (give func(), err error) {
+	taken, err := q.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		q.turns.mu.Lock()
+		defer q.turns.mu.Unlock()
+		q.turns.endLocked(taken)
+	}, nil
+}
+
+func (q *Question) take(ctx context.Context) (*turn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	t := q.turns
 	t.mu.Lock()
-	if t.free > 0 && len(t.waiting) == 0 {
-		t.free--
-		t.servedLocked(q)
-		t.mu.Unlock()
-		return q.turn(), nil
+	if t.nobodyWaits() && t.busy < t.slots && (q.used < longAfter || t.longLeft()) {
+		defer t.mu.Unlock()
+		return t.grantLocked(q), nil
 	}
-	t.asked++
-	w := &waiter{question: q, order: t.asked, ready: make(chan struct{})}
-	heap.Push(&t.waiting, w)
+	w := t.joinLocked(q)
+	t.lapseLocked()
 	t.mu.Unlock()
 
 	select {
 	case <-w.ready:
-		return q.turn(), nil
+		return w.turn, nil
 	case <-ctx.Done():
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if w.index < 0 { // it was served at the same moment
-		t.nextLocked()
+	if w.turn != nil { // it was granted at the same moment
+		t.endLocked(w.turn)
 	} else {
-		heap.Remove(&t.waiting, w.index)
+		t.leaveLocked(q, w)
 	}
 	return nil, ctx.Err()
 }
 
-// turn begins a turn that was granted.
-func (q *Question) turn() (give func()) {
-	began := time.Now()
-	return func() {
-		took := max(time.Since(began), time.Microsecond) // a coarse clock must not make it free
-		t := q.turns
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		q.used += took
-		q.owner.used += took
-		if len(t.waiting) > 0 {
-			heap.Init(&t.waiting) // what some of them have had has changed
-		}
-		t.nextLocked()
+// joinLocked has one more wait.
+func (t *Turns) joinLocked(q *Question) *waiter {
+	t.asked++
+	w := &waiter{order: t.asked, ready: make(chan struct{})}
+	q.waiters = append(q.waiters, w)
+	if len(q.waiters) > 1 {
+		return w
 	}
+	o := q.owner
+	t.changeLocked(o, func() {
+		heap.Push(&o.waiting, q)
+		if len(o.waiting) == 1 {
+			o.order = w.order
+			t.lineUpLocked(o)
+		} else {
+			t.fixLocked(o)
+		}
+	})
+	return w
 }
 
-// nextLocked passes a turn on, or keeps it free.
-func (t *Turns) nextLocked() {
-	if len(t.waiting) == 0 {
-		t.free++
+// leaveLocked has one wait no more.
+func (t *Turns) leaveLocked(q *Question, w *waiter) {
+	q.waiters = slices.DeleteFunc(q.waiters, func(other *waiter) bool { return other == w })
+	o := q.owner
+	if len(q.waiters) > 0 {
+		heap.Fix(&o.waiting, q.rank)
 		return
 	}
-	w := heap.Pop(&t.waiting).(*waiter)
-	t.servedLocked(w.question)
-	close(w.ready)
+	t.changeLocked(o, func() {
+		heap.Remove(&o.waiting, q.rank)
+		if len(o.waiting) == 0 {
+			heap.Remove(&t.waiting[o.line], o.rank)
+		} else {
+			t.fixLocked(o)
+		}
+	})
 }
 
-func (t *Turns) servedLocked(q *Question) {
-	t.now = max(t.now, q.owner.used)
-	q.owner.used = max(q.owner.used, t.now-slack)
+func (t *Turns) nobodyWaits() bool { return len(t.waiting[shortLine])+len(t.waiting[longLine]) == 0 }
+
+func (t *Turns) lineUpLocked(o *owner) {
+	o.line = o.lineOf()
+	heap.Push(&t.waiting[o.line], o)
 }
 
-// slack is how much an owner who has been idle may be behind the others.
-const slack = 10 * time.Millisecond
-
-// waiter is one Take that waits.
-type waiter struct {
-	question *Question
-	order    uint64
-	ready    chan struct{}
-	index    int // in the heap, -1 once served
-}
-
-// waiters is a heap: first who has had least.
-type waiters []*waiter
-
-func (w waiters) Len() int { return len(w) }
-
-func (w waiters) Less(i, j int) bool {
-	a, b := w[i], w[j]
-	switch {
-	case a.question.owner.used != b.question.owner.used:
-		return a.question.owner.used < b.question.owner.used
-	case a.question.used != b.question.used:
-		return a.question.used < b.question.used
+// fixLocked puts an owner who waits where they belong, after what they have had, or which
+// question of theirs is first, has changed.
+func (t *Turns) fixLocked(o *owner) {
+	if o.lineOf() == o.line {
+		heap.Fix(&t.waiting[o.line], o.rank)
+		return
 	}
-	return a.order < b.order
+	heap.Remove(&t.waiting[o.line], o.rank)
+	t.lineUpLocked(o)
 }
 
-func (w waiters) Swap(i, j int) {
-	w[i], w[j] = w[j], w[i]
-	w[i].index, w[j].index = i, j
+// longLeft reports whether one more turn may be of a long question.
+func (t *Turns) longLeft() bool {
+	return t.long < t.slots-max(1, t.slots/4) || t.long == 0 || time.Since(t.shared) >= crowded
 }
 
-func (w *waiters) Push(x any) {
-	added := x.(*waiter)
-	added.index = len(*w)
-	*w = append(*w, added)
+// changeLocked changes an owner, and counts whether it contends.
+func (t *Turns) changeLocked(o *owner, change func()) {
+	if o.contends() {
+		t.contending--
+	}
+	change()
+	if o.contends() {
+		t.contending++
+	}
 }
 
-func (w *waiters) Pop() any {
-	last := (*w)[len(*w)-1]
-	*w = (*w)[:len(*w)-1]
-	last.index = -1
-	return last
+// admitLocked passes on what turns are free.
+func (t *Turns) admitLocked() {
+	for t.busy < t.slots {
+		o := t.nextLocked()
+		if o == nil {
+			return
+		}
+		q := o.waiting[0]
+		w := q.waiters[0]
+		t.leaveLocked(q, w)
+		w.turn = t.grantLocked(q)
+		close(w.ready)
+	}
+}
+
+// nextLocked is the owner who is next, nil if none may be.
+func (t *Turns) nextLocked() *owner {
+	share := 1
+	if most := lateSlots * t.slots; t.late < most {
+		share = max(1, most/max(1, t.contending))
+	}
+	next := t.firstLocked(shortLine, share)
+	if !t.longLeft() {
+		return next
+	}
+	if long := t.firstLocked(longLine, share); next == nil || long != nil && long.before(next) {
+		return long
+	}
+	return next
+}
+
+// firstLocked is who is first in a line of those who are not late with their share.
+func (t *Turns) firstLocked(line, share int) (first *owner) {
+	var passed []*owner
+	w := &t.waiting[line]
+	for len(*w) > 0 && (*w)[0].late >= share {
+		passed = append(passed, heap.Pop(w).(*owner))
+	}
+	if len(*w) > 0 {
+		first = (*w)[0]
+	}
+	for _, o := range passed {
+		heap.Push(w, o)
+	}
+	return first
+}
+
+func (t *Turns) grantLocked(q *Question) *turn {
+	t.now = max(t.now, q.owner.used)
+	t.useLocked(q.owner, max(q.owner.used, t.now-slack)-q.owner.used)
+	granted := &turn{question: q, began: time.Now()}
+	if t.last != q.owner {
+		t.last, t.shared = q.owner, granted.began
+	}
+	t.out = append(t.out, granted)
+	t.busy++
+	q.taken++
+	t.noteLong(granted)
+	return granted
+}
+
+// useLocked counts what an owner has had.
+func (t *Turns) useLocked(o *owner, had time.Duration) {
+	o.used += had
+	if len(o.waiting) > 0 && had > 0 {
+		t.fixLocked(o)
+	}
+}
+
+// noteLong counts a turn from when its question is a long one.
+func (t *Turns) noteLong(r *turn) {
+	if !r.long && r.question.used >= longAfter {
+		r.long = true
+		t.long++
+	}
+}
+
+// countLocked counts what a turn has taken since it was counted last.
+func (t *Turns) countLocked(r *turn, now time.Time) {
+	took := max(now.Sub(r.began)-r.counted, time.Microsecond) // a coarse clock must not make it free
+	r.counted += took
+	r.question.used += took
+	if len(r.question.waiters) > 0 {
+		heap.Fix(&r.question.owner.waiting, r.question.rank)
+	}
+	t.useLocked(r.question.owner, took)
+}
+
+func (t *Turns) endLocked(r *turn) {
+	t.countLocked(r, time.Now())
+	t.moveLocked(r, ended)
+	t.out = slices.DeleteFunc(t.out, isOver)
+	t.lapseLocked()
+}
+
+// lapseLocked finds out which turns are late, lets others have theirs, and comes again when
+// the next one will be late, if anybody waits for it.
+func (t *Turns) lapseLocked() {
+	t.admitLocked()
+	for !t.nobodyWaits() {
+		now, next := time.Now(), time.Duration(-1)
+		for _, r := range t.out {
+			left := t.lapsesLocked(r, now)
+			if left > 0 && (next < 0 || left < next) {
+				next = left
+			}
+		}
+		t.out = slices.DeleteFunc(t.out, isOver)
+		busy, late := t.busy, t.late
+		t.admitLocked()
+		if t.busy != busy || t.late != late {
+			continue
+		}
+		if next > 0 && !t.nobodyWaits() {
+			t.lookLocked(next)
+		}
+		return
+	}
+}
+
+// lapsesLocked has a turn be late, or stuck, when it is, and says how long it is until then;
+// 0: it is stuck already.
+func (t *Turns) lapsesLocked(r *turn, now time.Time) time.Duration {
+	lasts := now.Sub(r.began)
+	if r.state == running && lasts >= t.overdue || r.state == overtime && lasts >= t.overdue+idle {
+		t.countLocked(r, now)
+		t.noteLong(r)
+		t.moveLocked(r, r.state+1)
+	}
+	switch r.state {
+	case running:
+		return t.overdue - lasts
+	case overtime:
+		return t.overdue + idle - lasts
+	}
+	return 0
+}
+
+// moveLocked takes a turn from one state to another.
+func (t *Turns) moveLocked(r *turn, to turnState) {
+	o := r.question.owner
+	t.changeLocked(o, func() {
+		t.tallyLocked(o, r.state, -1)
+		t.tallyLocked(o, to, 1)
+	})
+	if r.state = to; r.long && isOver(r) {
+		t.long--
+		r.long = false
+	}
+}
+
+// tallyLocked keeps the account of how many turns are in a state.
+func (t *Turns) tallyLocked(o *owner, s turnState, by int) {
+	switch s {
+	case running:
+		t.busy += by
+	case overtime:
+		t.late += by
+		o.late += by
+	}
+}
+
+func (t *Turns) lookLocked(after time.Duration) {
+	if t.timer != nil {
+		t.timer.Reset(after)
+		return
+	}
+	t.timer = time.AfterFunc(after, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.lapseLocked()
+	})
 }

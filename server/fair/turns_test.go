@@ -3,11 +3,24 @@ package fair
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// checkNone: nobody has a turn, or waits for one.
+func checkNone(t *testing.T, turns *Turns) {
+	t.Helper()
+	turns.mu.Lock()
+	defer turns.mu.Unlock()
+	if turns.busy != 0 || turns.late != 0 || turns.contending != 0 || turns.long != 0 || !turns.nobodyWaits() || len(turns.out) != 0 {
+		t.Errorf("left behind: %d turns, %d late, %d long, %d owners contend, %d wait", turns.busy, turns.late, turns.long, turns.contending, len(turns.waiting[shortLine])+len(turns.waiting[longLine]))
+	}
+}
 
 // use takes n turns of length each, one after the other.
 func use(t *testing.T, q *Question, n int, length time.Duration) {
@@ -28,7 +41,7 @@ func TestShortBeforeLong(t *testing.T) {
 	for name, of := range map[string]string{"another owner": "innocent", "the same owner": "greedy"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				turns := NewTurns(2)
+				turns := NewTurns(2, Overdue)
 				var wg sync.WaitGroup
 				for range 100 {
 					wg.Go(func() {
@@ -55,7 +68,7 @@ func TestShortBeforeLong(t *testing.T) {
 // one, however long the latter was silent before.
 func TestFairAmongOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := NewTurns(1)
+		turns := NewTurns(1, Overdue)
 		ctx, cancel := context.WithCancel(t.Context())
 		had := map[string]int{}
 		var mu sync.Mutex
@@ -99,13 +112,13 @@ var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 // TestTakeEnds: who gives up leaves nothing behind, and loses no turn.
 func TestTakeEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := NewTurns(1)
+		turns := NewTurns(1, Overdue)
 		q := turns.Ask("a")
 		give, err := q.Take(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), Overdue/2)
 		defer cancel()
 		if _, err := q.Take(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Take() = %v", err)
@@ -115,16 +128,17 @@ func TestTakeEnds(t *testing.T) {
 			use(t, q, 1, time.Millisecond)
 		}
 		q.Done()
-		if len(turns.owners) != 0 || turns.free != 1 || len(turns.waiting) != 0 {
-			t.Errorf("left behind: %d owners, %d free, %d waiting", len(turns.owners), turns.free, len(turns.waiting))
+		if len(turns.owners) != 0 {
+			t.Errorf("%d owners are left", len(turns.owners))
 		}
+		checkNone(t, turns)
 	})
 }
 
 // TestTurnsAreNeverMore: there are no more turns at once than processors, whoever
 // comes and goes. It is run with the race detector.
 func TestTurnsAreNeverMore(t *testing.T) {
-	turns := NewTurns(3)
+	turns := NewTurns(3, Overdue)
 	var mu sync.Mutex
 	now, most := 0, 0
 	var wg sync.WaitGroup
@@ -153,7 +167,186 @@ func TestTurnsAreNeverMore(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if most > 3 || turns.free != 3 {
-		t.Errorf("%d turns at once, %d free at the end", most, turns.free)
+	if most > 3 {
+		t.Errorf("%d turns at once", most)
 	}
+	checkNone(t, turns)
+}
+
+// TestLateTurns: those who cannot be interrupted do not have all processors. Each of some
+// owners asks what takes a second, many times over; a short question of another waits for
+// no more than the time after which a turn is late.
+func TestLateTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(2, Overdue)
+		var now, most atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 40 {
+			wg.Go(func() {
+				q := turns.Ask(fmt.Sprint("greedy", i%4))
+				defer q.Done()
+				for range 10 {
+					give, err := q.Take(t.Context())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					most.Store(max(most.Load(), now.Add(1)))
+					time.Sleep(900 * time.Millisecond)
+					now.Add(-1)
+					give()
+				}
+			})
+		}
+		time.Sleep(10 * time.Second)
+		for range 100 {
+			q := turns.Ask("innocent")
+			began := time.Now()
+			use(t, q, 3, time.Millisecond)
+			q.Done()
+			if took := time.Since(began); took > 3*(Overdue+time.Millisecond) {
+				t.Errorf("it took %v", took)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		wg.Wait()
+		if most.Load() > 2+4*2 { // of each owner
+			t.Errorf("%d turns at once", most.Load())
+		}
+		checkNone(t, turns)
+	})
+}
+
+// TestStuckTurns: who forgets to pause holds up nobody for longer than a second, even if
+// they wait for those who wait for a turn.
+func TestStuckTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(2, Overdue)
+		done := make(chan struct{})
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				q := turns.Ask("one")
+				defer q.Done()
+				give, err := q.Take(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer give()
+				<-done
+			})
+		}
+		synctest.Wait()
+		began := time.Now()
+		q := turns.Ask("one")
+		use(t, q, 1, time.Millisecond)
+		q.Done()
+		close(done)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		wg.Wait()
+		checkNone(t, turns)
+	})
+}
+
+// TestPause: who waits for something else has no turn, and one again after it.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(1, Overdue)
+		q, other := turns.Ask("a"), turns.Ask("b")
+		q.Pause()() // has none yet
+		if err := q.Begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		resume, again := q.Pause(), q.Pause()
+		give, err := other.Take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		resumed := false
+		resume()
+		go func() {
+			again()
+			resumed = true
+		}()
+		synctest.Wait()
+		if resumed {
+			t.Error("it goes on without a turn")
+		}
+		give()
+		synctest.Wait()
+		if !resumed || turns.busy != 1 {
+			t.Errorf("it goes on: %v, %d turns are out", resumed, turns.busy)
+		}
+		resume = q.Pause()
+		q.Done()
+		resume() // too late
+		q.Pause()()
+		other.Done()
+		checkNone(t, turns)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		q, other = turns.Ask("a"), turns.Ask("b")
+		if err := q.Begin(ctx); err != nil {
+			t.Fatal(err)
+		}
+		resume = q.Pause()
+		if give, err = other.Take(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		resume() // goes on without
+		give()
+		q.Done()
+		other.Done()
+		if err := turns.Ask("a").Begin(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Begin() = %v", err)
+		}
+		checkNone(t, turns)
+	})
+}
+
+// TestTurnsModel: whoever takes, pauses, lasts and gives up at random, nothing is left, and
+// nobody is forgotten.
+func TestTurnsModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(2, Overdue)
+		var wg sync.WaitGroup
+		for i := range 30 {
+			wg.Go(func() {
+				r := rand.New(rand.NewPCG(uint64(i), 2))
+				for range 100 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(30))*time.Millisecond)
+					q := turns.Ask(string(rune('a' + r.IntN(5))))
+					_ = q.Begin(ctx)
+					var helpers sync.WaitGroup
+					resume := q.Pause()
+					for range r.IntN(3) {
+						sleep := time.Duration(r.IntN(20)) * time.Millisecond
+						helpers.Go(func() {
+							defer q.Pause()()
+							if give, err := q.Take(ctx); err == nil {
+								time.Sleep(sleep)
+								give()
+							}
+						})
+					}
+					helpers.Wait()
+					resume()
+					if r.IntN(50) == 0 {
+						time.Sleep(2 * time.Second)
+					}
+					q.Done()
+					cancel()
+				}
+			})
+		}
+		wg.Wait()
+		checkNone(t, turns)
+		if turns.asking != 0 || len(turns.owners) != 0 {
+			t.Errorf("%d ask, %d owners are left", turns.asking, len(turns.owners))
+		}
+	})
 }

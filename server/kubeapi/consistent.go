@@ -177,7 +177,9 @@ func (a *API) complete(ctx context.Context, t *target, version string) (bool, er
 			return err
 		})
 	}
+	resume := cache.Pause(ctx)
 	err := g.Wait()
+	resume()
 	return !short.Load(), err
 }
 
@@ -189,6 +191,7 @@ func (a *API) horizon(ctx context.Context, t *target, src cache.StoreSource) (st
 		defer cancel()
 		return a.askHorizon(ctx, t, src)
 	})
+	defer cache.Pause(ctx)()
 	select {
 	case <-ctx.Done():
 		return "", ctx.Err()

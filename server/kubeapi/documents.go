@@ -67,6 +67,7 @@ func (a *API) fetchEdition(ctx context.Context, key cache.DocumentKey, hash stri
 	ch := a.asking.DoChan(fmt.Sprintf("document %q", key), func() (any, error) {
 		return a.renew(context.WithoutCancel(ctx), key, held, ok)
 	})
+	defer cache.Pause(ctx)()
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()

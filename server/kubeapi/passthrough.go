@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/audit"
 )
@@ -110,6 +111,7 @@ func (a *API) pass(w http.ResponseWriter, r *http.Request, req *request) error {
 	}
 	w.Header().Del("Cache-Control") // the API server says it for its own answers
 	w.Header().Del("Vary")
+	defer cache.Pause(r.Context())()
 	proxy.ServeHTTP(w, r.WithContext(ctx))
 	switch {
 	case failed == nil:

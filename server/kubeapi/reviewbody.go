@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/informerd/informerd/cache"
 )
 
 // maxReview bounds what a client may ask with.
@@ -48,7 +50,9 @@ func readReview(w http.ResponseWriter, r *http.Request, kind schema.GroupVersion
 	if !ok || form.MediaType != typeJSON && form.MediaType != typeYAML && form.MediaType != typeProtobuf {
 		return nil, errMediaType(mediaType)
 	}
+	resume := cache.Pause(r.Context()) // it may come slowly
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReview))
+	resume()
 	if tooLarge, is := errors.AsType[*http.MaxBytesError](err); is {
 		return nil, apierrors.NewRequestEntityTooLargeError("limit is " + strconv.FormatInt(tooLarge.Limit, 10))
 	}

@@ -381,6 +381,7 @@ func (a *API) askTable(ctx context.Context, cluster, uri string) (*document, err
 		const accept = typeJSON + ";as=Table;v=v1;g=meta.k8s.io"
 		return a.ask(context.WithoutCancel(ctx), cache.DocumentKey{Cluster: cluster, URI: uri, Accept: accept}, "")
 	})
+	defer cache.Pause(ctx)()
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()

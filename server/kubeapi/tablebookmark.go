@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/server/reply"
+
+	"github.com/informerd/informerd/cache"
 )
 
 // blankTimeout bounds the wait for the API server to print nothing: a bookmark
@@ -88,6 +90,7 @@ func (p *printer) blank(ctx context.Context, columns int) []json.RawMessage {
 		}
 		return nil, err
 	})
+	defer cache.Pause(ctx)()
 	select {
 	case <-ctx.Done():
 		return nil

@@ -96,6 +96,7 @@ func (a *API) sharedPresent(ctx context.Context, t *target) (version string, ask
 		}
 		return answeredPresent{version, began}, err
 	})
+	defer cache.Pause(ctx)()
 	select {
 	case <-ctx.Done():
 		return "", time.Time{}, ctx.Err()

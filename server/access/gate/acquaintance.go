@@ -66,6 +66,12 @@ func (k *acquaintance) lock(ctx context.Context) error {
 	select {
 	case k.turn <- struct{}{}:
 		return nil
+	default:
+	}
+	defer cache.Pause(ctx)()
+	select {
+	case k.turn <- struct{}{}:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -50,17 +49,15 @@ func (a *asker) enter(ctx context.Context) error {
 	clusters := a.about
 	errs := make([]error, len(clusters))
 	users := make([]user.Info, len(clusters))
-	g := errgroup.Group{}
-	for i, name := range clusters {
-		g.Go(func() error {
-			users[i], errs[i] = a.user(ctx, name)
-			return nil
-		})
-	}
-	_ = g.Wait()
 	if len(clusters) == 0 {
 		return &authn.Unavailable{Cause: errors.New("no cluster is configured")}
 	}
+	var others sync.WaitGroup
+	for i, name := range clusters[1:] {
+		others.Go(func() { users[i+1], errs[i+1] = a.user(ctx, name) })
+	}
+	users[0], errs[0] = a.user(ctx, clusters[0]) // the only one, mostly
+	others.Wait()
 	a.record(ctx)
 	for i, u := range users {
 		if errs[i] == nil {

@@ -10,6 +10,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 
+	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/fair"
 )
@@ -23,8 +24,8 @@ const (
 	// retryAfter is how long a failure to ask is the answer to the same question:
 	// whoever asks meanwhile would wait for the same failure.
 	retryAfter = time.Second
-	// maxReviews bounds the questions to one API server at once. One user has at most
-	// half of them.
+	// maxReviews bounds the questions to one API server at once. One user has no
+	// more of them than they leave free.
 	maxReviews = 32
 	// maxHeld bounds the answers held of one cluster: with their keys and reasons, some
 	// megabytes.
@@ -97,6 +98,12 @@ func (v *reviews) ask(ctx context.Context, u user.Info, q question) (access.Verd
 		return access.Verdict{Reason: reason, Until: time.Now().Add(v.ttl)}, nil
 	}
 	a, mine := v.find(q, time.Now())
+	select {
+	case <-a.known:
+		return a.verdict, a.err
+	default:
+	}
+	defer cache.Pause(ctx)() // it is the API server that is waited for
 	if mine {
 		v.resolve(ctx, a, u, q)
 	}
