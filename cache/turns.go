@@ -11,8 +11,8 @@ type Turns interface {
 	// Take waits for a turn, which give ends. The error is that of ctx.
 	Take(ctx context.Context) (give func(), err error)
 	// Pause gives back the turn that the goroutine of the question may have, until resume,
-	// which is called once and may wait for another one.
-	Pause() (resume func())
+	// which is called once and may wait for another one, but not beyond ctx.
+	Pause(ctx context.Context) (resume func())
 }
 
 type turnsKey struct{}
@@ -32,7 +32,7 @@ func Pause(ctx context.Context) (resume func()) {
 	if t == nil {
 		return func() {}
 	}
-	return t.Pause()
+	return t.Pause(ctx)
 }
 
 // aTurn is about how long a turn is used before another one is asked for.

@@ -33,7 +33,7 @@ func (c *counted) Take(context.Context) (func(), error) {
 	}, nil
 }
 
-func (c *counted) Pause() (resume func()) {
+func (c *counted) Pause(context.Context) (resume func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.paused++

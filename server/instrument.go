@@ -62,8 +62,8 @@ type responseWriter struct {
 	lifts   bool // a deadline must not outlast its write
 	code    int
 	bytes   int64
-	record  *audit.Record // nil: none is made
-	turns   cache.Turns   // those of the request; nil: before it is known who asks
+	record  *audit.Record   // nil: none is made
+	asked   context.Context // with the turns of the request; nil: before it is known who asks
 }
 
 func (w *responseWriter) status() string {
@@ -95,17 +95,22 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// held is what net/http holds back of an answer, so that writing less waits for nobody.
+const held = 4 << 10
+
 // write waits for the client, perhaps, and not for a processor.
 func (w *responseWriter) write(p []byte) (int, error) {
-	defer w.pause()()
+	if len(p) >= held {
+		defer w.pause()()
+	}
 	return w.ResponseWriter.Write(p)
 }
 
 func (w *responseWriter) pause() (resume func()) {
-	if w.turns == nil {
+	if w.asked == nil {
 		return func() {}
 	}
-	return w.turns.Pause()
+	return cache.Pause(w.asked)
 }
 
 func (w *responseWriter) begin(code int) {

@@ -22,6 +22,8 @@ const (
 	maxURL = 8 << 10
 	// patience is how long a request waits for its turn before it is refused.
 	patience = time.Second
+	// turnPatience is how long it waits for a processor to begin with.
+	turnPatience = 10 * time.Second
 	// bodyTimeout bounds the reading of a body nobody wants.
 	bodyTimeout = 5 * time.Second
 )
@@ -100,15 +102,28 @@ func (s *Server) shareProcessors(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		q := s.turns.Ask(ownerOf(r.Context()))
 		defer q.Done()
-		if err := q.Begin(r.Context()); err != nil {
+		if err := begin(r.Context(), q); err != nil {
 			return err
 		}
-		if out, ok := r.Context().Value(writerKey{}).(*responseWriter); ok {
-			out.turns = q
+		ctx := cache.WithTurns(r.Context(), q)
+		if out, ok := ctx.Value(writerKey{}).(*responseWriter); ok {
+			out.asked = ctx
 		}
-		next.ServeHTTP(w, r.WithContext(cache.WithTurns(r.Context(), q)))
+		next.ServeHTTP(w, r.WithContext(ctx))
 		return nil
 	})
+}
+
+// begin waits for the first turn of a question.
+func begin(ctx context.Context, q *fair.Question) error {
+	soon, cancel := context.WithTimeout(ctx, turnPatience)
+	defer cancel()
+	err := q.Begin(soon)
+	if err != nil && ctx.Err() == nil {
+		return statusError(retryAfter(reply.Failure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
+			"informerd has more to do than it can, for you or for all: try again"), 1))
+	}
+	return err
 }
 
 func tooMany(what string, limit int) error {

@@ -19,21 +19,21 @@ func (s *Server) routes() http.Handler {
 
 // ownRoutes are those of our own API, health and the page.
 func (s *Server) ownRoutes(r chi.Router) {
-	r.Use(s.compress, s.recoverPanics, secureHeaders, s.checkHost, limitURL, refuseBody, s.identify, s.shareProcessors)
+	r.Use(s.compress, s.recoverPanics, secureHeaders, s.checkHost, limitURL, refuseBody, s.identify)
 	r.NotFound(s.handle(noRoute))
 	r.MethodNotAllowed(s.handle(readOnly))
 
 	s.get(r, "/livez", s.livez)
 	s.get(r, "/healthz", s.livez)
 	s.get(r, "/readyz", s.readyz, "stale", "verbose")
-	s.get(r, "/metrics", mayRead(s.serveMetrics))
 	r.Get("/*", s.handle(s.page)) // the query is the page's own business
 	r.Head("/*", s.handle(s.page))
+	s.get(r.With(s.shareProcessors), "/metrics", mayRead(s.serveMetrics)) // health above waits for nobody
 
 	// What is answered with one object or document has places of its own: lists that
 	// take long, to be made or to be read, do not hold it up.
 	r.Group(func(r chi.Router) {
-		r.Use(s.limitConcurrent(s.short), s.limitTime)
+		r.Use(s.shareProcessors, s.limitConcurrent(s.short), s.limitTime)
 		s.get(r, "/v1/openapi.json", s.serveOpenAPI, "pretty")
 		s.get(r, "/v1/resources", s.listResources, "cluster", "pretty")
 		s.get(r, "/v1/resources/{resource}", s.getResource, "cluster", "pretty")
@@ -42,7 +42,7 @@ func (s *Server) ownRoutes(r chi.Router) {
 		s.get(r, "/v1/resources/{resource}/indexes", s.listIndexes, "cluster", "pretty")
 	})
 	r.Group(func(r chi.Router) {
-		r.Use(s.spareMemory, s.limitConcurrent(s.requests), s.limitTime)
+		r.Use(s.spareMemory, s.shareProcessors, s.limitConcurrent(s.requests), s.limitTime)
 		s.get(r, "/v1/resources/{resource}/objects", s.listObjects, append(selection, "watch", "timeoutSeconds")...)
 		s.get(r, "/v1/query", s.queryKinds, append(slices.DeleteFunc(slices.Clone(selection), ofOneVersion), "resources", "watch", "timeoutSeconds")...)
 		s.get(r, "/v1/resources/{resource}/indexes/{index}", s.listIndexValues, "cluster", "pretty", "prefix", "limit", "continue")

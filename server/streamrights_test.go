@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -155,6 +156,46 @@ func TestResumedByOtherRights(t *testing.T) {
 				if text := again(); !strings.Contains(text, "RESYNC") || !strings.Contains(text, "uid-b-three") {
 					t.Errorf("%s resumed by other rights:\n%s", target, text)
 				}
+			}
+		})
+	}
+}
+
+// reluctant is a client that reads each piece of an answer a while after the one before.
+type reluctant struct{ *httptest.ResponseRecorder }
+
+func (r reluctant) Write(p []byte) (int, error) {
+	time.Sleep(100 * time.Millisecond)
+	return r.ResponseRecorder.Write(p)
+}
+
+// TestRevokedWhileOpening: nor is a client that is slow told the rest of what there is to
+// begin with, when it may not see that any more.
+func TestRevokedWhileOpening(t *testing.T) {
+	for target, want := range map[string]string{
+		"/v1/resources/pods/objects?watch=true": "event: ERROR\nid: 0\n",
+		"/api/v1/namespaces/a/pods?watch=true":  `"type":"ERROR"`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			const pods = 5000
+			user := jane()
+			w := newGuarded(t, user)
+			for i := range pods {
+				w.pods.apply(t, cache.Added, pod("a", fmt.Sprint("p", i), "web", "n1", 200+i))
+			}
+			rec, done := httptest.NewRecorder(), make(chan struct{})
+			go func() {
+				defer close(done)
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
+				r.Host = "localhost:8080"
+				w.Handler().ServeHTTP(reluctant{rec}, r)
+			}()
+			time.Sleep(time.Second)
+			user.Grant(podsResource, cache.NewScope([]string{"b"}, nil))
+			<-done
+			text := rec.Body.String()
+			if told := strings.Count(text, `"kind":"Pod"`); told == 0 || told > pods/2 || !strings.Contains(text, want) {
+				t.Errorf("%s: %d pods told; it ends with %.300q", target, told, text[max(0, len(text)-300):])
 			}
 		})
 	}

@@ -47,11 +47,19 @@ func nearest(w http.ResponseWriter) *responseWriter {
 
 func (c *takenConn) Write(p []byte) (int, error) {
 	c.extend()
-	n, err := c.Conn.Write(p)
+	n, err := c.write(p)
 	if c.out != nil {
 		c.out.bytes += int64(n)
 	}
 	return n, err
+}
+
+// write waits for the client, and not for a processor.
+func (c *takenConn) write(p []byte) (int, error) {
+	if c.out != nil {
+		defer c.out.pause()()
+	}
+	return c.Conn.Write(p)
 }
 
 func (c *takenConn) extend() { _ = c.SetWriteDeadline(time.Now().Add(c.timeout)) }

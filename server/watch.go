@@ -309,6 +309,9 @@ func (w *watcher) failed(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*cache.CostError](err); ok {
 		return w.out.failure(statusOf(err))
 	}
+	if errors.Is(err, errRights) {
+		return ended(ctx, w.out.voided(statusOf(err)))
+	}
 	return ended(ctx, err)
 }
 
@@ -350,8 +353,13 @@ func (w *watcher) opening(ctx context.Context, start beginning) error {
 	}
 	if start.initial != nil {
 		for n, o := range start.initial.Objects {
-			if n%checkEvery == 0 && ctx.Err() != nil {
-				return ctx.Err()
+			if n%checkEvery == 0 {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if w.rights.changed(ctx, w.viewed) { // the client may have been slow
+					return errRights
+				}
 			}
 			if err := w.out.object(cache.Added, o, ""); err != nil {
 				return err

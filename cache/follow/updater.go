@@ -69,10 +69,8 @@ func Stamp(o *cache.Object) uint64 {
 // and not of half of the next one. After an error, and when ctx ends, held is not
 // locked, and what is left is entered by the next Update.
 func (u *Updater[R]) Update(ctx context.Context, held sync.Locker) error {
-	select {
-	case u.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	if _, err := u.await(ctx, nil); err != nil {
+		return err
 	}
 	defer func() { <-u.turn }()
 	return u.updateAndLock(ctx, held)
@@ -100,17 +98,36 @@ func (u *Updater[R]) Current(ctx context.Context, held sync.Locker) error {
 		if u.unchanged(held) {
 			return nil
 		}
-		select {
-		case u.turn <- struct{}{}:
+		mine, err := u.await(ctx, ended)
+		if err != nil {
+			return err
+		}
+		if mine {
 			defer func() { <-u.turn }()
 			if u.unchanged(held) {
 				return nil
 			}
 			return u.updateAndLock(ctx, held)
-		case <-ended: // what somebody else entered may be all there is
-		case <-ctx.Done():
-			return ctx.Err()
 		}
+	}
+}
+
+// await waits until it is the caller's turn to update, or until another update has ended:
+// what somebody else entered may be all there is.
+func (u *Updater[R]) await(ctx context.Context, ended <-chan struct{}) (mine bool, err error) {
+	select {
+	case u.turn <- struct{}{}:
+		return true, nil
+	default:
+	}
+	defer cache.Pause(ctx)()
+	select {
+	case u.turn <- struct{}{}:
+		return true, nil
+	case <-ended:
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
 	}
 }
 

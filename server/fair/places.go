@@ -20,8 +20,8 @@ const (
 )
 
 // Places bounds what goes on at once, by weight, and what of it one owner may have: no
-// more than they leave free. One alone may have half of what there is, two may have a third
-// each, and whoever comes then finds a third. These are the dynamic thresholds of Choudhury
+// more than is free before they get the last of it. One alone may have half of what there is,
+// two who come at once may have a third each, and whoever comes then finds a third. These are the dynamic thresholds of Choudhury
 // and Hahne (1998), of switches whose ports share a memory. Whoever has least is first when
 // a place gets free.
 //
@@ -54,8 +54,8 @@ func (p *Places) Taken() int {
 func (p *Places) Limit() int { return p.limit }
 
 // Take waits for room for weight, at most for as long as patience: then the error is
-// ErrFull, as it is at once where too many wait. A weight above the share of an owner
-// counts as that share, so that it can be had at all. release gives it back, once.
+// ErrFull, as it is at once where too many wait. A weight above half of what there is
+// counts as that half, so that it can be had at all. release gives it back, once.
 func (p *Places) Take(ctx context.Context, owner string, weight int, patience time.Duration) (release func(), err error) {
 	weight = max(1, min(weight, p.share))
 	p.mu.Lock()
@@ -119,7 +119,7 @@ func (p *Places) fits(o *holder, weight int) bool {
 }
 
 func (p *Places) fullLocked(o *holder) error {
-	return fmt.Errorf("%w: %d of %d are taken, %d of them by the one who asks, and %d wait", ErrFull, p.taken, p.limit, o.holds, p.queued.waiting)
+	return fmt.Errorf("%w: %d of %d are taken, %d of them by the one who asks, who may have no more than are free, and %d wait", ErrFull, p.taken, p.limit, o.holds, p.queued.waiting)
 }
 
 // roomLocked reports whether one more of an owner may wait, and makes the room if that

@@ -3,6 +3,7 @@ package fair
 import (
 	"container/heap"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -23,9 +24,9 @@ import (
 // theirs nevertheless; but of one owner few turns may be late, while others have or want
 // some, or those who take long would have all processors after all.
 //
-// As long as there is more than one owner, some processors are for short questions only:
-// whoever needs one for a moment would otherwise often find all of them taken, and wait for
-// as long as a turn is, several times for one answer.
+// Where short questions had to wait lately, some processors are for such only: whoever needs
+// one for a moment would otherwise find all of them taken each time, and wait for as long as
+// a turn is, several times for one answer.
 type Turns struct {
 	slots   int
 	overdue time.Duration
@@ -33,15 +34,14 @@ type Turns struct {
 	mu         sync.Mutex // guards all below
 	busy       int        // turns that are out and not late
 	late       int        // turns that are late and not stuck
-	long       int        // turns of long questions that are out, late or not, and not stuck
+	long       int        // turns that are out, late or not, and not stuck, of questions that were long then
 	contending int        // owners who wait or are late
 	now        time.Duration
 	owners     map[string]*owner
 	asking     int              // questions of all owners
 	waiting    [2]ranks[*owner] // those with a short question, and those with long ones alone
 	out        []*turn          // those that are out and not stuck
-	last       *owner           // who was served last
-	shared     time.Time        // when somebody else was
+	short      time.Time        // when a short question had to wait last
 	timer      *time.Timer      // looks for turns that are late
 	asked      uint64           // how many turns were asked for, to keep the order of equals
 }
@@ -50,16 +50,22 @@ const (
 	// Overdue is how long a turn may last before it is late. What yields does so well
 	// before.
 	Overdue = 5 * time.Millisecond
-	// idle is how much later one that is late is believed to wait for something, and counts for
-	// nothing any more.
-	idle = time.Second
+	// stuckAfter is how much later one that is late is believed to wait for something, and
+	// counts for nothing any more.
+	stuckAfter = time.Second
 	// lateSlots is how many turns may be late at once, for each processor, as long as there
 	// is one owner. With more of them each has a part, and at least one.
 	lateSlots = 4
 	// longAfter is what a question has had when it is a long one.
 	longAfter = 5 * time.Millisecond
-	// crowded is for how long somebody else is expected to come again.
-	crowded = time.Second
+	// crowded is for how long after a short question had to wait some processors are for
+	// those alone.
+	crowded = 100 * time.Millisecond
+	// debt is how much an owner may be ahead of the others, at most: what took long may have
+	// waited for something that it should have paused for.
+	debt = 100 * time.Millisecond
+	// maxWaiting bounds the questions of one owner that wait, since each costs memory.
+	maxWaiting = 2048
 	// slack is how much an owner who has been idle may be behind the others.
 	slack = 10 * time.Millisecond
 	// remembered is how many owners are kept who ask nothing now, so that who comes back
@@ -75,7 +81,7 @@ type owner struct {
 	waiting   ranks[*Question] // those that wait, first which has had least
 	line      int              // of Turns.waiting, where it is while any question waits
 	rank      int              // in that
-	order     uint64           // of the one that waits longest, to keep the order of equals
+	order     uint64           // when it began to wait, to keep the order of equals
 }
 
 func (o *owner) at() *int { return &o.rank }
@@ -115,11 +121,12 @@ type Question struct {
 	waiters []*waiter // in the order in which they came
 	rank    int       // in owner.waiting, where it is while there are waiters
 	own     *turn
-	ctx     context.Context // of Begin; nil: before it, and when it is done
-	pauses  int             // that go on
-	paused  time.Time       // since when
-	taken   uint64          // how many turns were granted
-	earlier uint64          // how many of them before the pause
+	begun   bool // and not done
+	done    bool
+	pauses  int       // that go on
+	paused  time.Time // since when
+	taken   uint64    // how many turns were granted
+	earlier uint64    // how many of them before the pause
 }
 
 func (q *Question) at() *int { return &q.rank }
@@ -171,7 +178,8 @@ func (t *Turns) Ask(name string) *Question {
 	defer t.mu.Unlock()
 	o := t.owners[name]
 	if o == nil {
-		o = &owner{used: t.now}
+		// Behind those who are there: many who come once must not be before who stays.
+		o = &owner{used: t.now + slack}
 		t.owners[name] = o
 	}
 	o.questions++
@@ -180,20 +188,26 @@ func (t *Turns) Ask(name string) *Question {
 }
 
 // Begin takes a turn for the goroutine that answers the question, which has it until Done
-// but for its pauses. The error is that of ctx.
+// but for its pauses. The error is that of ctx, or ErrFull where too many of the owner wait.
 func (q *Question) Begin(ctx context.Context) error {
+	q.turns.mu.Lock()
+	crowd := len(q.owner.waiting)
+	q.turns.mu.Unlock()
+	if crowd >= maxWaiting {
+		return fmt.Errorf("%w: %d questions of the one who asks wait for a processor", ErrFull, crowd)
+	}
 	own, err := q.take(ctx)
 	q.turns.mu.Lock()
 	defer q.turns.mu.Unlock()
-	q.own, q.ctx = own, ctx
+	q.own, q.begun = own, true
 	return err
 }
 
 // Pause gives back the turn of Begin while something is waited for that is not a processor.
 // resume, to be called once, takes another one, which may last; it does not where the
-// question has come to an end. Goroutines that help to answer may pause, too, and at the
+// question, or ctx, has come to an end. Goroutines that help to answer may pause, too, and at the
 // same time: whoever began is waiting for them.
-func (q *Question) Pause() (resume func()) {
+func (q *Question) Pause(ctx context.Context) (resume func()) {
 	t := q.turns
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -204,15 +218,14 @@ func (q *Question) Pause() (resume func()) {
 		t.endLocked(q.own)
 		q.own = nil
 	}
-	return q.resume
+	return func() { q.resume(ctx) }
 }
 
-func (q *Question) resume() {
+func (q *Question) resume(ctx context.Context) {
 	t := q.turns
 	t.mu.Lock()
 	q.pauses--
-	ctx := q.ctx
-	if q.pauses > 0 || ctx == nil {
+	if q.pauses > 0 || !q.begun {
 		t.mu.Unlock()
 		return
 	}
@@ -224,7 +237,7 @@ func (q *Question) resume() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if q.pauses > 0 || q.own != nil || q.ctx == nil {
+	if q.pauses > 0 || q.own != nil || !q.begun {
 		t.endLocked(own)
 		return
 	}
@@ -244,7 +257,7 @@ func (q *Question) Done() {
 	t := q.turns
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if q.owner == nil {
+	if q.done {
 		return
 	}
 	if q.own != nil {
@@ -252,7 +265,7 @@ func (q *Question) Done() {
 	}
 	t.asking--
 	q.owner.questions--
-	q.own, q.ctx = nil, nil
+	q.own, q.begun, q.done = nil, false, true
 	t.forgetLocked()
 }
 
@@ -287,12 +300,15 @@ func (q *Question) take(ctx context.Context) (*turn, error) {
 	}
 	t := q.turns
 	t.mu.Lock()
-	if t.nobodyWaits() && t.busy < t.slots && (q.used < longAfter || t.longLeft()) {
+	if t.nobodyWaits() && t.busy < t.slots && q.owner.late == 0 && (q.used < longAfter || t.longLeft()) {
 		defer t.mu.Unlock()
 		return t.grantLocked(q), nil
 	}
 	w := t.joinLocked(q)
 	t.lapseLocked()
+	if w.turn == nil && q.used < longAfter {
+		t.short = time.Now()
+	}
 	t.mu.Unlock()
 
 	select {
@@ -369,7 +385,7 @@ func (t *Turns) fixLocked(o *owner) {
 
 // longLeft reports whether one more turn may be of a long question.
 func (t *Turns) longLeft() bool {
-	return t.long < t.slots-max(1, t.slots/4) || t.long == 0 || time.Since(t.shared) >= crowded
+	return t.long < t.slots-max(1, t.slots/4) || t.long == 0 || time.Since(t.short) >= crowded
 }
 
 // changeLocked changes an owner, and counts whether it contends.
@@ -434,13 +450,12 @@ func (t *Turns) grantLocked(q *Question) *turn {
 	t.now = max(t.now, q.owner.used)
 	t.useLocked(q.owner, max(q.owner.used, t.now-slack)-q.owner.used)
 	granted := &turn{question: q, began: time.Now()}
-	if t.last != q.owner {
-		t.last, t.shared = q.owner, granted.began
-	}
 	t.out = append(t.out, granted)
 	t.busy++
 	q.taken++
-	t.noteLong(granted)
+	if granted.long = q.used >= longAfter; granted.long {
+		t.long++
+	}
 	return granted
 }
 
@@ -452,14 +467,6 @@ func (t *Turns) useLocked(o *owner, had time.Duration) {
 	}
 }
 
-// noteLong counts a turn from when its question is a long one.
-func (t *Turns) noteLong(r *turn) {
-	if !r.long && r.question.used >= longAfter {
-		r.long = true
-		t.long++
-	}
-}
-
 // countLocked counts what a turn has taken since it was counted last.
 func (t *Turns) countLocked(r *turn, now time.Time) {
 	took := max(now.Sub(r.began)-r.counted, time.Microsecond) // a coarse clock must not make it free
@@ -468,7 +475,8 @@ func (t *Turns) countLocked(r *turn, now time.Time) {
 	if len(r.question.waiters) > 0 {
 		heap.Fix(&r.question.owner.waiting, r.question.rank)
 	}
-	t.useLocked(r.question.owner, took)
+	o := r.question.owner
+	t.useLocked(o, min(took, max(0, t.now+debt-o.used)))
 }
 
 func (t *Turns) endLocked(r *turn) {
@@ -507,16 +515,15 @@ func (t *Turns) lapseLocked() {
 // 0: it is stuck already.
 func (t *Turns) lapsesLocked(r *turn, now time.Time) time.Duration {
 	lasts := now.Sub(r.began)
-	if r.state == running && lasts >= t.overdue || r.state == overtime && lasts >= t.overdue+idle {
+	if r.state == running && lasts >= t.overdue || r.state == overtime && lasts >= t.overdue+stuckAfter {
 		t.countLocked(r, now)
-		t.noteLong(r)
 		t.moveLocked(r, r.state+1)
 	}
 	switch r.state {
 	case running:
 		return t.overdue - lasts
 	case overtime:
-		return t.overdue + idle - lasts
+		return t.overdue + stuckAfter - lasts
 	}
 	return 0
 }

@@ -256,11 +256,11 @@ func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(1, Overdue)
 		q, other := turns.Ask("a"), turns.Ask("b")
-		q.Pause()() // has none yet
+		q.Pause(t.Context())() // has none yet
 		if err := q.Begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		resume, again := q.Pause(), q.Pause()
+		resume, again := q.Pause(t.Context()), q.Pause(t.Context())
 		give, err := other.Take(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -280,10 +280,10 @@ func TestPause(t *testing.T) {
 		if !resumed || turns.busy != 1 {
 			t.Errorf("it goes on: %v, %d turns are out", resumed, turns.busy)
 		}
-		resume = q.Pause()
+		resume = q.Pause(t.Context())
 		q.Done()
 		resume() // too late
-		q.Pause()()
+		q.Pause(t.Context())()
 		other.Done()
 		checkNone(t, turns)
 
@@ -292,7 +292,7 @@ func TestPause(t *testing.T) {
 		if err := q.Begin(ctx); err != nil {
 			t.Fatal(err)
 		}
-		resume = q.Pause()
+		resume = q.Pause(ctx)
 		if give, err = other.Take(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -322,11 +322,11 @@ func TestTurnsModel(t *testing.T) {
 					q := turns.Ask(string(rune('a' + r.IntN(5))))
 					_ = q.Begin(ctx)
 					var helpers sync.WaitGroup
-					resume := q.Pause()
+					resume := q.Pause(t.Context())
 					for range r.IntN(3) {
 						sleep := time.Duration(r.IntN(20)) * time.Millisecond
 						helpers.Go(func() {
-							defer q.Pause()()
+							defer q.Pause(t.Context())()
 							if give, err := q.Take(ctx); err == nil {
 								time.Sleep(sleep)
 								give()
@@ -348,5 +348,129 @@ func TestTurnsModel(t *testing.T) {
 		if turns.asking != 0 || len(turns.owners) != 0 {
 			t.Errorf("%d ask, %d owners are left", turns.asking, len(turns.owners))
 		}
+	})
+}
+
+// ask has one question after the other asked by an owner, so many at once, each a turn that
+// lasts, until ctx ends.
+func ask(ctx context.Context, turns *Turns, wg *sync.WaitGroup, owner func() string, atOnce int, lasts time.Duration) {
+	for range atOnce {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				q := turns.Ask(owner())
+				if give, err := q.Take(ctx); err == nil {
+					time.Sleep(lasts)
+					give()
+				}
+				q.Done()
+			}
+		})
+	}
+}
+
+// TestLongAreServed: what takes long is answered, too, while another owner asks what is
+// short and cannot be interrupted, again and again.
+func TestLongAreServed(t *testing.T) {
+	for _, lasts := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 900 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			turns := NewTurns(2, Overdue)
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			ask(ctx, turns, &wg, func() string { return "greedy" }, 16, lasts)
+			time.Sleep(10 * time.Second)
+			began := time.Now()
+			q := turns.Ask("victim")
+			use(t, q, 50, 2*time.Millisecond)
+			q.Done()
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("a tenth of a second took %v beside questions of %v", took, lasts)
+			}
+			cancel()
+			wg.Wait()
+			checkNone(t, turns)
+		})
+	}
+}
+
+// TestManyWhoComeOnce: who stays is served, too, while others come that have had nothing.
+func TestManyWhoComeOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(2, Overdue)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		var n atomic.Int64
+		ask(ctx, turns, &wg, func() string { return fmt.Sprint("comes once ", n.Add(1)) }, 8, time.Millisecond)
+		began := time.Now()
+		q := turns.Ask("stays")
+		use(t, q, 100, time.Millisecond)
+		q.Done()
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("a tenth of a second took %v", took)
+		}
+		cancel()
+		wg.Wait()
+		checkNone(t, turns)
+	})
+}
+
+// TestDebtIsBounded: who had turns while they waited for something does not pay for all of
+// it afterwards.
+func TestDebtIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(2, Overdue)
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				q := turns.Ask("one")
+				defer q.Done()
+				use(t, q, 1, 15*time.Second)
+			})
+		}
+		wg.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		ask(ctx, turns, &wg, func() string { return "another" }, 4, time.Millisecond)
+		time.Sleep(time.Second)
+		began := time.Now()
+		q := turns.Ask("one")
+		use(t, q, 1, time.Millisecond)
+		q.Done()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("waited %v", took)
+		}
+		cancel()
+		wg.Wait()
+	})
+}
+
+// TestCrowdsAreRefused: of one owner no more wait than are bounded.
+func TestCrowdsAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(1, Overdue)
+		ctx, cancel := context.WithCancel(t.Context())
+		give, err := turns.Ask("another").Take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		var full atomic.Int64
+		for range maxWaiting + 10 {
+			wg.Go(func() {
+				q := turns.Ask("one")
+				defer q.Done()
+				if err := q.Begin(ctx); errors.Is(err, ErrFull) {
+					full.Add(1)
+					return
+				}
+				<-ctx.Done()
+			})
+			synctest.Wait()
+		}
+		if full.Load() == 0 || full.Load() > 10 {
+			t.Errorf("%d are refused", full.Load())
+		}
+		cancel()
+		wg.Wait()
+		give()
+		checkNone(t, turns)
 	})
 }

@@ -187,7 +187,7 @@ func (a *API) complete(ctx context.Context, t *target, version string) (bool, er
 // feeds it. Who asks at the same time gets the same answer.
 func (a *API) horizon(ctx context.Context, t *target, src cache.StoreSource) (string, error) {
 	ch := a.asking.DoChan("horizon "+t.spec().Resource.String()+" "+src.Namespace, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), documentTimeout)
+		ctx, cancel := context.WithTimeout(detached(ctx), documentTimeout)
 		defer cancel()
 		return a.askHorizon(ctx, t, src)
 	})

@@ -65,7 +65,7 @@ func (a *API) fetchEdition(ctx context.Context, key cache.DocumentKey, hash stri
 	// Who asks for the same at the same time shares an answer, and waits no longer than
 	// they like.
 	ch := a.asking.DoChan(fmt.Sprintf("document %q", key), func() (any, error) {
-		return a.renew(context.WithoutCancel(ctx), key, held, ok)
+		return a.renew(detached(ctx), key, held, ok)
 	})
 	defer cache.Pause(ctx)()
 	select {
@@ -75,6 +75,12 @@ func (a *API) fetchEdition(ctx context.Context, key cache.DocumentKey, hash stri
 		doc, _ := answer.Val.(*document)
 		return doc, answer.Err
 	}
+}
+
+// detached is for what is asked once for all who want it: it ends with none of them, and
+// takes turns of none.
+func detached(ctx context.Context) context.Context {
+	return cache.WithoutTurns(context.WithoutCancel(ctx))
 }
 
 // renew asks for a document of which held is known, if ok.
@@ -99,6 +105,7 @@ func (a *API) ask(ctx context.Context, key cache.DocumentKey, etag string) (*doc
 	if up == nil {
 		return nil, errNoUpstream(key.Cluster, nil)
 	}
+	defer cache.Pause(ctx)()
 	asking, cancel := context.WithTimeout(ctx, documentTimeout)
 	defer cancel()
 	// Another informerd is to answer as an API server does, not from what it holds.

@@ -379,7 +379,7 @@ func (p *printer) askFor(ctx context.Context, uri string) error {
 func (a *API) askTable(ctx context.Context, cluster, uri string) (*document, error) {
 	ch := a.asking.DoChan(cluster+" "+uri, func() (any, error) {
 		const accept = typeJSON + ";as=Table;v=v1;g=meta.k8s.io"
-		return a.ask(context.WithoutCancel(ctx), cache.DocumentKey{Cluster: cluster, URI: uri, Accept: accept}, "")
+		return a.ask(detached(ctx), cache.DocumentKey{Cluster: cluster, URI: uri, Accept: accept}, "")
 	})
 	defer cache.Pause(ctx)()
 	select {

@@ -82,7 +82,7 @@ func (p *printer) blank(ctx context.Context, columns int) []json.RawMessage {
 		return known
 	}
 	ch := p.api.asking.DoChan("blank "+resource.String(), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), documentTimeout)
+		ctx, cancel := context.WithTimeout(detached(ctx), documentTimeout)
 		defer cancel()
 		cells, err := p.askBlank(ctx)
 		if err == nil {

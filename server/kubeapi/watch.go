@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 
 	"github.com/informerd/informerd/cache"
@@ -187,6 +188,9 @@ func (s *stream) run(ctx context.Context) error {
 		s.sub.FollowProofs()
 	}
 	if err := s.opening(ctx); err != nil {
+		if ctx.Err() == nil && apierrors.IsResourceExpired(err) { // other rights than it began with
+			return s.fail(err)
+		}
 		return err
 	}
 	for {
@@ -233,8 +237,13 @@ func (s *stream) opening(ctx context.Context) error {
 		return s.out.flush() // the client waits for the headers
 	}
 	for n, o := range s.initial.Objects {
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if n%checkEvery == 0 {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if s.rights.changed(ctx) { // the client may have been slow
+				return errRights()
+			}
 		}
 		body, err := s.body(ctx, o)
 		if err != nil {

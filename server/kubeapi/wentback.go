@@ -84,7 +84,7 @@ func (a *API) sharedPresent(ctx context.Context, t *target) (version string, ask
 			return nil, err
 		}
 		began := time.Now()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), presentTimeout)
+		ctx, cancel := context.WithTimeout(detached(ctx), presentTimeout)
 		defer cancel()
 		version, err := a.present(ctx, t)
 		switch took := time.Since(began); {

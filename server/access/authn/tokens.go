@@ -25,7 +25,8 @@ const (
 	// reviewTimeout bounds one question.
 	reviewTimeout = 5 * time.Second
 	// maxReviews bounds the questions at once about tokens that were not known to be
-	// good lately: anybody can send those. One address has at most half of the places.
+	// good lately: anybody can send those. One address has no more
+	// of the places than it leaves free.
 	maxReviews = 64
 	// maxRenewals bounds those about tokens that were, which need not wait for others.
 	maxRenewals = 32

@@ -106,7 +106,9 @@ func (k *acquaintance) identify(ctx context.Context) (user.Info, authn.Means, er
 	if c == nil || !slices.Contains(k.asker.about, k.cluster) {
 		return nil, "", authn.ErrNobody
 	}
+	resume := cache.Pause(ctx) // the API server may be asked
 	id, err := c.Authenticator.Authenticate(ctx, k.asker.shown)
+	resume()
 	if err != nil {
 		return nil, "", err
 	}
