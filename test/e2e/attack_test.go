@@ -14,7 +14,7 @@ import (
 // in make attack. It lives within its limits, its users are answered, and no answer is one
 // that no server may give. How long answers take is for a machine that does nothing else.
 func TestAttack(t *testing.T) {
-	inTurn(t, &smallLane)
+	alone(t, &smallLane)
 	root, err := harness.Root()
 	if err != nil {
 		t.Fatal(err)

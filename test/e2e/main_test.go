@@ -107,6 +107,16 @@ func inTurn(t *testing.T, lanes ...*lane) {
 	}
 }
 
+// alone has a test run before all that are parallel, which are none of them in a lane yet:
+// it takes more of the machine than would leave the others what they need.
+func alone(t *testing.T, lanes ...*lane) {
+	t.Helper()
+	for _, l := range lanes {
+		t.Cleanup(func() { l.setOwner("") })
+		l.setOwner(t.Name())
+	}
+}
+
 // place takes the next place in the lane; the turn is there when the result is closed.
 func (l *lane) place(t *testing.T) (turn <-chan struct{}) {
 	over := make(chan struct{})
@@ -139,7 +149,7 @@ func (l *lane) check(tb testing.TB, name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.owner != test {
-		tb.Fatalf("%s is %q's: this test must begin with inTurn(t, &%s)", name, l.owner, name)
+		tb.Fatalf("%s is %q's: this test must begin with inTurn(t, &%s), or alone", name, l.owner, name)
 	}
 }
 
