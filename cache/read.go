@@ -10,11 +10,12 @@ import (
 // readChunk is how many objects a worker takes at a time.
 const readChunk = 32
 
-// workers are as many as there are processors, before any were added to spare.
-var workers = runtime.GOMAXPROCS(0)
+// processors are as many as Go found. The program may add some to spare, which are for what
+// takes a moment and not for this.
+var processors = runtime.GOMAXPROCS(0)
 
 // Workers is how many goroutines Read uses at most.
-func Workers() int { return workers }
+func Workers() int { return processors }
 
 // Read unpacks objects on all processors and calls visit with the position and
 // the JSON of each, which is valid during the call. Calls with the same worker,

@@ -34,6 +34,19 @@ func (n *notifier) wake() {
 	}
 }
 
+// await waits for a change. It returns ErrStopped where done is closed, and the error of ctx.
+func await(ctx context.Context, changed, done <-chan struct{}) error {
+	defer Pause(ctx)()
+	select {
+	case <-changed:
+		return nil
+	case <-done:
+		return ErrStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // WaitVersion blocks until every source of the Store has reached version, but
 // for those that the API server refuses: they may never. It returns ErrTooNew
 // when ctx ends first, ErrStopped when the Store closed, and an *InvalidError for
@@ -60,12 +73,7 @@ func (s *Store) WaitVersionIn(ctx context.Context, namespace, version string) er
 		case closed:
 			return ErrStopped
 		}
-		resume := Pause(ctx)
-		select {
-		case <-changed:
-			resume()
-		case <-ctx.Done():
-			resume()
+		if await(ctx, changed, nil) != nil {
 			return ErrTooNew
 		}
 	}
@@ -194,21 +202,9 @@ func (u *Subscription) Next(ctx context.Context) ([]Event, error) {
 		if u.proofs && u.store.proofs.Load() != u.told {
 			return nil, nil
 		}
-		if err := u.await(ctx, changed); err != nil {
+		if err := await(ctx, changed, u.done); err != nil {
 			return nil, err
 		}
-	}
-}
-
-func (u *Subscription) await(ctx context.Context, changed <-chan struct{}) error {
-	defer Pause(ctx)()
-	select {
-	case <-changed:
-		return nil
-	case <-u.done:
-		return ErrStopped
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

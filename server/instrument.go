@@ -95,12 +95,12 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// held is what net/http holds back of an answer, so that writing less waits for nobody.
-const held = 4 << 10
+// heldBack is what net/http holds back of an answer: writing less waits for nobody, mostly.
+const heldBack = 4 << 10
 
 // write waits for the client, perhaps, and not for a processor.
 func (w *responseWriter) write(p []byte) (int, error) {
-	if len(p) >= held {
+	if len(p) >= heldBack {
 		defer w.pause()()
 	}
 	return w.ResponseWriter.Write(p)

@@ -64,7 +64,12 @@ func (k *kindsWatch) follow(ctx context.Context, name string, res *viewed) (bool
 	}
 	if err := k.begin(ctx, f, start); err != nil {
 		f.sub.Close()
-		return false, err
+		if !errors.Is(err, errRights) {
+			return false, err
+		}
+		k.forget(name)
+		res.because(err)
+		return false, nil
 	}
 	run, stop := context.WithCancel(ctx)
 	f.stop = stop
@@ -104,8 +109,13 @@ func (k *kindsWatch) begin(ctx context.Context, f *follower, start beginning) er
 		return nil
 	}
 	for n, o := range start.initial.Objects {
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if n%checkEvery == 0 {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if k.rights.changed(ctx, f.viewed) { // the client may have been slow
+				return errRights
+			}
 		}
 		if err := k.out.objectOf(f.name, cache.Added, o, ""); err != nil {
 			return err

@@ -175,6 +175,7 @@ func TestRevokedWhileOpening(t *testing.T) {
 	for target, want := range map[string]string{
 		"/v1/resources/pods/objects?watch=true": "event: ERROR\nid: 0\n",
 		"/api/v1/namespaces/a/pods?watch=true":  `"type":"ERROR"`,
+		"/v1/query?resources=pods&watch=true":   `"type":"RESYNC"`,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			const pods = 5000
@@ -184,9 +185,12 @@ func TestRevokedWhileOpening(t *testing.T) {
 				w.pods.apply(t, cache.Added, pod("a", fmt.Sprint("p", i), "web", "n1", 200+i))
 			}
 			rec, done := httptest.NewRecorder(), make(chan struct{})
+			// A stream of many resources goes on with what may be seen now.
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
 			go func() {
 				defer close(done)
-				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
+				r := httptest.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 				r.Host = "localhost:8080"
 				w.Handler().ServeHTTP(reluctant{rec}, r)
 			}()

@@ -2,8 +2,6 @@ package fair
 
 import (
 	"container/heap"
-	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -73,78 +71,6 @@ const (
 	remembered = 1024
 )
 
-// owner is whose questions they are. All of it is guarded by Turns.mu.
-type owner struct {
-	used      time.Duration
-	questions int
-	late      int
-	waiting   ranks[*Question] // those that wait, first which has had least
-	line      int              // of Turns.waiting, where it is while any question waits
-	rank      int              // in that
-	order     uint64           // when it began to wait, to keep the order of equals
-}
-
-func (o *owner) at() *int { return &o.rank }
-
-func (o *owner) before(other *owner) bool {
-	if o.used != other.used {
-		return o.used < other.used
-	}
-	return o.order < other.order
-}
-
-// lineOf is that of an owner with a question that waits: of theirs, first is which has had
-// least.
-func (o *owner) lineOf() int {
-	if o.waiting[0].used >= longAfter {
-		return longLine
-	}
-	return shortLine
-}
-
-const (
-	shortLine = iota
-	longLine
-)
-
-func (o *owner) contends() bool { return o.late > 0 || len(o.waiting) > 0 }
-
-// Question is one question of an owner, which takes turns until it is Done. Several
-// goroutines may take turns for it. One of them may have one that lasts, but for what it
-// waits for: see Begin.
-type Question struct {
-	turns *Turns
-	owner *owner
-
-	// All below is guarded by Turns.mu.
-	used    time.Duration
-	waiters []*waiter // in the order in which they came
-	rank    int       // in owner.waiting, where it is while there are waiters
-	own     *turn
-	begun   bool // and not done
-	done    bool
-	pauses  int       // that go on
-	paused  time.Time // since when
-	taken   uint64    // how many turns were granted
-	earlier uint64    // how many of them before the pause
-}
-
-func (q *Question) at() *int { return &q.rank }
-
-func (q *Question) before(other *Question) bool {
-	if q.used != other.used {
-		return q.used < other.used
-	}
-	return q.waiters[0].order < other.waiters[0].order
-}
-
-// waiter is one Take that waits.
-type waiter struct {
-	order uint64
-	turn  *turn         // once it is granted
-	ready chan struct{} // closed when it is
-}
-
 // turn is one that is out.
 type turn struct {
 	question *Question
@@ -187,88 +113,6 @@ func (t *Turns) Ask(name string) *Question {
 	return &Question{turns: t, owner: o}
 }
 
-// Begin takes a turn for the goroutine that answers the question, which has it until Done
-// but for its pauses. The error is that of ctx, or ErrFull where too many of the owner wait.
-func (q *Question) Begin(ctx context.Context) error {
-	q.turns.mu.Lock()
-	crowd := len(q.owner.waiting)
-	q.turns.mu.Unlock()
-	if crowd >= maxWaiting {
-		return fmt.Errorf("%w: %d questions of the one who asks wait for a processor", ErrFull, crowd)
-	}
-	own, err := q.take(ctx)
-	q.turns.mu.Lock()
-	defer q.turns.mu.Unlock()
-	q.own, q.begun = own, true
-	return err
-}
-
-// Pause gives back the turn of Begin while something is waited for that is not a processor.
-// resume, to be called once, takes another one, which may last; it does not where the
-// question, or ctx, has come to an end. Goroutines that help to answer may pause, too, and at the
-// same time: whoever began is waiting for them.
-func (q *Question) Pause(ctx context.Context) (resume func()) {
-	t := q.turns
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if q.pauses++; q.pauses == 1 {
-		q.paused, q.earlier = time.Now(), q.taken
-	}
-	if q.own != nil {
-		t.endLocked(q.own)
-		q.own = nil
-	}
-	return func() { q.resume(ctx) }
-}
-
-func (q *Question) resume(ctx context.Context) {
-	t := q.turns
-	t.mu.Lock()
-	q.pauses--
-	if q.pauses > 0 || !q.begun {
-		t.mu.Unlock()
-		return
-	}
-	q.refreshLocked()
-	t.mu.Unlock()
-	own, err := q.take(ctx)
-	if err != nil {
-		return // what is left to do is little
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if q.pauses > 0 || q.own != nil || !q.begun {
-		t.endLocked(own)
-		return
-	}
-	q.own = own
-}
-
-// refreshLocked makes a question that has waited for something, while nobody took a turn for
-// it, as good as another one: a watch that lasts for days is not a long question.
-func (q *Question) refreshLocked() {
-	if q.taken == q.earlier && len(q.waiters) == 0 && time.Since(q.paused) >= longAfter {
-		q.used = 0
-	}
-}
-
-// Done ends the question. Its turns have been given back, but for that of Begin.
-func (q *Question) Done() {
-	t := q.turns
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if q.done {
-		return
-	}
-	if q.own != nil {
-		t.endLocked(q.own)
-	}
-	t.asking--
-	q.owner.questions--
-	q.own, q.begun, q.done = nil, false, true
-	t.forgetLocked()
-}
-
 // forgetLocked keeps the owners from becoming ever more.
 func (t *Turns) forgetLocked() {
 	if t.asking > 0 && len(t.owners) < t.asking+remembered {
@@ -281,122 +125,9 @@ func (t *Turns) forgetLocked() {
 	}
 }
 
-// Take waits for a turn, which give ends. The error is that of ctx.
-func (q *Question) Take(ctx context.Context) (give func(), err error) {
-	taken, err := q.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return func() {
-		q.turns.mu.Lock()
-		defer q.turns.mu.Unlock()
-		q.turns.endLocked(taken)
-	}, nil
-}
-
-func (q *Question) take(ctx context.Context) (*turn, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	t := q.turns
-	t.mu.Lock()
-	if t.nobodyWaits() && t.busy < t.slots && q.owner.late == 0 && (q.used < longAfter || t.longLeft()) {
-		defer t.mu.Unlock()
-		return t.grantLocked(q), nil
-	}
-	w := t.joinLocked(q)
-	t.lapseLocked()
-	if w.turn == nil && q.used < longAfter {
-		t.short = time.Now()
-	}
-	t.mu.Unlock()
-
-	select {
-	case <-w.ready:
-		return w.turn, nil
-	case <-ctx.Done():
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if w.turn != nil { // it was granted at the same moment
-		t.endLocked(w.turn)
-	} else {
-		t.leaveLocked(q, w)
-	}
-	return nil, ctx.Err()
-}
-
-// joinLocked has one more wait.
-func (t *Turns) joinLocked(q *Question) *waiter {
-	t.asked++
-	w := &waiter{order: t.asked, ready: make(chan struct{})}
-	q.waiters = append(q.waiters, w)
-	if len(q.waiters) > 1 {
-		return w
-	}
-	o := q.owner
-	t.changeLocked(o, func() {
-		heap.Push(&o.waiting, q)
-		if len(o.waiting) == 1 {
-			o.order = w.order
-			t.lineUpLocked(o)
-		} else {
-			t.fixLocked(o)
-		}
-	})
-	return w
-}
-
-// leaveLocked has one wait no more.
-func (t *Turns) leaveLocked(q *Question, w *waiter) {
-	q.waiters = slices.DeleteFunc(q.waiters, func(other *waiter) bool { return other == w })
-	o := q.owner
-	if len(q.waiters) > 0 {
-		heap.Fix(&o.waiting, q.rank)
-		return
-	}
-	t.changeLocked(o, func() {
-		heap.Remove(&o.waiting, q.rank)
-		if len(o.waiting) == 0 {
-			heap.Remove(&t.waiting[o.line], o.rank)
-		} else {
-			t.fixLocked(o)
-		}
-	})
-}
-
-func (t *Turns) nobodyWaits() bool { return len(t.waiting[shortLine])+len(t.waiting[longLine]) == 0 }
-
-func (t *Turns) lineUpLocked(o *owner) {
-	o.line = o.lineOf()
-	heap.Push(&t.waiting[o.line], o)
-}
-
-// fixLocked puts an owner who waits where they belong, after what they have had, or which
-// question of theirs is first, has changed.
-func (t *Turns) fixLocked(o *owner) {
-	if o.lineOf() == o.line {
-		heap.Fix(&t.waiting[o.line], o.rank)
-		return
-	}
-	heap.Remove(&t.waiting[o.line], o.rank)
-	t.lineUpLocked(o)
-}
-
 // longLeft reports whether one more turn may be of a long question.
 func (t *Turns) longLeft() bool {
 	return t.long < t.slots-max(1, t.slots/4) || t.long == 0 || time.Since(t.short) >= crowded
-}
-
-// changeLocked changes an owner, and counts whether it contends.
-func (t *Turns) changeLocked(o *owner, change func()) {
-	if o.contends() {
-		t.contending--
-	}
-	change()
-	if o.contends() {
-		t.contending++
-	}
 }
 
 // admitLocked passes on what turns are free.
@@ -409,8 +140,9 @@ func (t *Turns) admitLocked() {
 		q := o.waiting[0]
 		w := q.waiters[0]
 		t.leaveLocked(q, w)
-		w.turn = t.grantLocked(q)
-		close(w.ready)
+		if w.turn = t.grantLocked(q); w.ready != nil {
+			close(w.ready)
+		}
 	}
 }
 
@@ -428,22 +160,6 @@ func (t *Turns) nextLocked() *owner {
 		return long
 	}
 	return next
-}
-
-// firstLocked is who is first in a line of those who are not late with their share.
-func (t *Turns) firstLocked(line, share int) (first *owner) {
-	var passed []*owner
-	w := &t.waiting[line]
-	for len(*w) > 0 && (*w)[0].late >= share {
-		passed = append(passed, heap.Pop(w).(*owner))
-	}
-	if len(*w) > 0 {
-		first = (*w)[0]
-	}
-	for _, o := range passed {
-		heap.Push(w, o)
-	}
-	return first
 }
 
 func (t *Turns) grantLocked(q *Question) *turn {

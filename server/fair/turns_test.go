@@ -35,6 +35,15 @@ func use(t *testing.T, q *Question, n int, length time.Duration) {
 	}
 }
 
+// answer is how long a question of an owner takes that takes n turns.
+func answer(t *testing.T, turns *Turns, owner string, n int, length time.Duration) time.Duration {
+	began := time.Now()
+	q := turns.Ask(owner)
+	defer q.Done()
+	use(t, q, n, length)
+	return time.Since(began)
+}
+
 // TestShortBeforeLong: a question that takes a moment is answered within turns, not
 // after the hundred that were there before it, whoever asks them.
 func TestShortBeforeLong(t *testing.T) {
@@ -51,11 +60,7 @@ func TestShortBeforeLong(t *testing.T) {
 					})
 				}
 				time.Sleep(10 * time.Second)
-				began := time.Now()
-				q := turns.Ask(of)
-				use(t, q, 1, time.Millisecond)
-				q.Done()
-				if took := time.Since(began); took > 10*time.Millisecond {
+				if took := answer(t, turns, of, 1, time.Millisecond); took > 10*time.Millisecond {
 					t.Errorf("waited %v", took)
 				}
 				wg.Wait()
@@ -238,12 +243,9 @@ func TestStuckTurns(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		began := time.Now()
-		q := turns.Ask("one")
-		use(t, q, 1, time.Millisecond)
-		q.Done()
+		took := answer(t, turns, "one", 1, time.Millisecond)
 		close(done)
-		if took := time.Since(began); took > 10*time.Second {
+		if took > 10*time.Second {
 			t.Errorf("it took %v", took)
 		}
 		wg.Wait()
@@ -378,11 +380,7 @@ func TestLongAreServed(t *testing.T) {
 			var wg sync.WaitGroup
 			ask(ctx, turns, &wg, func() string { return "greedy" }, 16, lasts)
 			time.Sleep(10 * time.Second)
-			began := time.Now()
-			q := turns.Ask("victim")
-			use(t, q, 50, 2*time.Millisecond)
-			q.Done()
-			if took := time.Since(began); took > time.Second {
+			if took := answer(t, turns, "victim", 50, 2*time.Millisecond); took > time.Second {
 				t.Errorf("a tenth of a second took %v beside questions of %v", took, lasts)
 			}
 			cancel()
@@ -400,11 +398,7 @@ func TestManyWhoComeOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		var n atomic.Int64
 		ask(ctx, turns, &wg, func() string { return fmt.Sprint("comes once ", n.Add(1)) }, 8, time.Millisecond)
-		began := time.Now()
-		q := turns.Ask("stays")
-		use(t, q, 100, time.Millisecond)
-		q.Done()
-		if took := time.Since(began); took > 5*time.Second {
+		if took := answer(t, turns, "stays", 100, time.Millisecond); took > 5*time.Second {
 			t.Errorf("a tenth of a second took %v", took)
 		}
 		cancel()
@@ -430,11 +424,7 @@ func TestDebtIsBounded(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ask(ctx, turns, &wg, func() string { return "another" }, 4, time.Millisecond)
 		time.Sleep(time.Second)
-		began := time.Now()
-		q := turns.Ask("one")
-		use(t, q, 1, time.Millisecond)
-		q.Done()
-		if took := time.Since(began); took > time.Second {
+		if took := answer(t, turns, "one", 1, time.Millisecond); took > time.Second {
 			t.Errorf("waited %v", took)
 		}
 		cancel()

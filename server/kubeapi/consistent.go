@@ -186,22 +186,16 @@ func (a *API) complete(ctx context.Context, t *target, version string) (bool, er
 // horizon finds out up to which version the copy is complete as far as a source
 // feeds it. Who asks at the same time gets the same answer.
 func (a *API) horizon(ctx context.Context, t *target, src cache.StoreSource) (string, error) {
-	ch := a.asking.DoChan("horizon "+t.spec().Resource.String()+" "+src.Namespace, func() (any, error) {
-		ctx, cancel := context.WithTimeout(detached(ctx), documentTimeout)
+	gvr := t.spec().Resource.String()
+	return once(ctx, &a.asking, "horizon "+gvr+" "+src.Namespace, func(ctx context.Context) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, documentTimeout)
 		defer cancel()
-		return a.askHorizon(ctx, t, src)
-	})
-	defer cache.Pause(ctx)()
-	select {
-	case <-ctx.Done():
-		return "", ctx.Err()
-	case answer := <-ch:
-		if answer.Err != nil {
-			a.log.Debug("cannot learn how far a copy is", "gvr", t.spec().Resource.String(), "err", answer.Err)
-			return "", answer.Err
+		version, err := a.askHorizon(ctx, t, src)
+		if err != nil {
+			a.log.Debug("cannot learn how far a copy is", "gvr", gvr, "err", err)
 		}
-		return answer.Val.(string), nil
-	}
+		return version, err
+	})
 }
 
 // askHorizon watches from where the copy is until a bookmark comes. Nothing but

@@ -62,25 +62,9 @@ func (a *API) fetchEdition(ctx context.Context, key cache.DocumentKey, hash stri
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	// Who asks for the same at the same time shares an answer, and waits no longer than
-	// they like.
-	ch := a.asking.DoChan(fmt.Sprintf("document %q", key), func() (any, error) {
-		return a.renew(detached(ctx), key, held, ok)
+	return once(ctx, &a.asking, fmt.Sprintf("document %q", key), func(ctx context.Context) (*document, error) {
+		return a.renew(ctx, key, held, ok)
 	})
-	defer cache.Pause(ctx)()
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case answer := <-ch:
-		doc, _ := answer.Val.(*document)
-		return doc, answer.Err
-	}
-}
-
-// detached is for what is asked once for all who want it: it ends with none of them, and
-// takes turns of none.
-func detached(ctx context.Context) context.Context {
-	return cache.WithoutTurns(context.WithoutCancel(ctx))
 }
 
 // renew asks for a document of which held is known, if ok.

@@ -377,20 +377,10 @@ func (p *printer) askFor(ctx context.Context, uri string) error {
 
 // askTable asks once for all who want the same at the same time.
 func (a *API) askTable(ctx context.Context, cluster, uri string) (*document, error) {
-	ch := a.asking.DoChan(cluster+" "+uri, func() (any, error) {
+	return once(ctx, &a.asking, cluster+" "+uri, func(ctx context.Context) (*document, error) {
 		const accept = typeJSON + ";as=Table;v=v1;g=meta.k8s.io"
-		return a.ask(detached(ctx), cache.DocumentKey{Cluster: cluster, URI: uri, Accept: accept}, "")
+		return a.ask(ctx, cache.DocumentKey{Cluster: cluster, URI: uri, Accept: accept}, "")
 	})
-	defer cache.Pause(ctx)()
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case answer := <-ch:
-		if answer.Err != nil {
-			return nil, answer.Err
-		}
-		return answer.Val.(*document), nil
-	}
 }
 
 // parseTable reads a table whose rows have the metadata of their objects.

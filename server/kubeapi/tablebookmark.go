@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/server/reply"
-
-	"github.com/informerd/informerd/cache"
 )
 
 // blankTimeout bounds the wait for the API server to print nothing: a bookmark
@@ -81,8 +79,8 @@ func (p *printer) blank(ctx context.Context, columns int) []json.RawMessage {
 	if known := p.api.rows.blank(resource); len(known) == columns {
 		return known
 	}
-	ch := p.api.asking.DoChan("blank "+resource.String(), func() (any, error) {
-		ctx, cancel := context.WithTimeout(detached(ctx), documentTimeout)
+	_, err := once(ctx, &p.api.asking, "blank "+resource.String(), func(ctx context.Context) (any, error) {
+		ctx, cancel := context.WithTimeout(ctx, documentTimeout)
 		defer cancel()
 		cells, err := p.askBlank(ctx)
 		if err == nil {
@@ -90,14 +88,11 @@ func (p *printer) blank(ctx context.Context, columns int) []json.RawMessage {
 		}
 		return nil, err
 	})
-	defer cache.Pause(ctx)()
-	select {
-	case <-ctx.Done():
+	if ctx.Err() != nil {
 		return nil
-	case answer := <-ch:
-		if answer.Err != nil {
-			p.api.log.Debug("cannot learn how nothing is printed", "gvr", resource.String(), "err", answer.Err)
-		}
+	}
+	if err != nil {
+		p.api.log.Debug("cannot learn how nothing is printed", "gvr", resource.String(), "err", err)
 	}
 	if known := p.api.rows.blank(resource); len(known) == columns {
 		return known

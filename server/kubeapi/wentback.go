@@ -78,13 +78,13 @@ func (a *API) sharedPresent(ctx context.Context, t *target) (version string, ask
 	if err := a.unanswered.last(time.Now(), resource, t.cluster); err != nil {
 		return "", time.Time{}, err
 	}
-	ch := a.asking.DoChan("present "+resource, func() (any, error) {
+	present, err := once(ctx, &a.asking, "present "+resource, func(ctx context.Context) (answeredPresent, error) {
 		// The question before this one may have ended since.
 		if err := a.unanswered.last(time.Now(), resource, t.cluster); err != nil {
-			return nil, err
+			return answeredPresent{}, err
 		}
 		began := time.Now()
-		ctx, cancel := context.WithTimeout(detached(ctx), presentTimeout)
+		ctx, cancel := context.WithTimeout(ctx, presentTimeout)
 		defer cancel()
 		version, err := a.present(ctx, t)
 		switch took := time.Since(began); {
@@ -96,17 +96,10 @@ func (a *API) sharedPresent(ctx context.Context, t *target) (version string, ask
 		}
 		return answeredPresent{version, began}, err
 	})
-	defer cache.Pause(ctx)()
-	select {
-	case <-ctx.Done():
-		return "", time.Time{}, ctx.Err()
-	case answer := <-ch:
-		if answer.Err != nil {
-			return "", time.Time{}, answer.Err
-		}
-		present := answer.Val.(answeredPresent)
-		return present.version, present.asked, nil
+	if err != nil {
+		return "", time.Time{}, err
 	}
+	return present.version, present.asked, nil
 }
 
 // unanswered remembers questions that were not answered a moment ago. The zero value is
