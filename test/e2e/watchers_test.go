@@ -66,10 +66,10 @@ func testWatchers(t *testing.T, opts harness.Options, watchers, rate int, durati
 	// informerd's own watch ends, and goes on: after some minutes, and when the API
 	// server of a busy machine finds it slow. It goes on from where it came to, one
 	// after the other, after a look at the newest objects that it holds: what each is,
-	// and was at the version it came to. A watch for a watcher would begin where the
-	// watchers do.
+	// and was at the version it came to; and after another one if the watch was opened
+	// late. A watch for a watcher would begin where the watchers do.
 	most, last := 3+int(took/(4*time.Minute)), from
-	looks := 2 * 5 * most
+	looks := 2 * 2 * 5 * most
 	for _, r := range c.Audit(t, mark, harness.Agent) {
 		if r.Resource != "pods" {
 			continue
