@@ -14,20 +14,30 @@ import (
 type listForm struct {
 	media
 	head, foot string
-	between    string // two objects
-	emptyEnd   string // instead of foot, where there are none
-	plain      []byte // one object, in memory used again
+	between    string   // two objects
+	emptyEnd   string   // instead of foot, where there are none
+	plain      []byte   // one object, in memory used again
+	starts     [][]byte // of objects, which items of this list lack
 }
 
 // newListForm makes what is around the objects of a list.
-func newListForm(t *target, m media, meta listMeta) (*listForm, error) {
-	kind, apiVersion := listKind(t.spec()), t.spec().GVR.GroupVersion().String()
+func newListForm(t *target, m media, meta listMeta) (f *listForm, err error) {
+	kind, apiVersion, starts := listKind(t.spec()), t.spec().GVR.GroupVersion().String(), bareStarts(t.spec())
 	if m.as == asPartialList {
-		kind, apiVersion = asPartialList, "meta.k8s.io/v1"
+		kind, apiVersion, starts = asPartialList, "meta.k8s.io/v1", nil
 	}
 	if m.yaml {
-		return newYAMLForm(m, kind, apiVersion, meta)
+		f, err = newYAMLForm(m, kind, apiVersion, meta)
+	} else {
+		f, err = newJSONForm(m, kind, apiVersion, meta)
 	}
+	if err == nil {
+		f.starts = starts
+	}
+	return f, err
+}
+
+func newJSONForm(m media, kind, apiVersion string, meta listMeta) (*listForm, error) {
 	head, err := reply.JSON(struct {
 		Kind       string   `json:"kind"`
 		APIVersion string   `json:"apiVersion"`
@@ -81,15 +91,25 @@ func (f *listForm) object(dst []byte, n int, o *cache.Object) (_ []byte, err err
 		dst = append(dst, "\n    "...)
 	}
 	if !f.yaml && !f.pretty {
-		return appendObject(dst, o, f.as)
+		return f.item(dst, o)
 	}
-	if f.plain, err = appendObject(f.plain[:0], o, f.as); err != nil {
+	if f.plain, err = f.item(f.plain[:0], o); err != nil {
 		return dst, err
 	}
 	if f.yaml {
 		return reply.AppendYAMLItem(dst, f.plain)
 	}
 	return reply.AppendIndented(dst, f.plain, "    ")
+}
+
+// item appends the JSON of an object as it is within a list.
+func (f *listForm) item(dst []byte, o *cache.Object) ([]byte, error) {
+	from := len(dst)
+	dst, err := appendObject(dst, o, f.as)
+	if err != nil {
+		return dst, err
+	}
+	return cutStart(dst, from, f.starts), nil
 }
 
 func listKind(spec cache.Spec) string {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -168,6 +169,21 @@ func TestFieldLabels(t *testing.T) {
 	}
 }
 
+// TestListItems: see sameItems; of definitions and API services, too, whose Go types
+// are not client-go's.
+func TestListItems(t *testing.T) {
+	inTurn(t, &demoLane)
+	c := demoCluster(t)
+	i := harness.StartInformerd(t, harness.Options{Kubeconfig: c.Kubeconfig("admin"), Rules: wholeCluster})
+	i.WaitLive(t, syncTime)
+	for _, path := range []string{
+		"/api/v1/nodes", "/api/v1/namespaces/shop/configmaps", "/apis/apps/v1/namespaces/shop/deployments", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/apiregistration.k8s.io/v1/apiservices", "/apis/messaging.example.com/v1/queues",
+	} {
+		sameItems(t, c, i, path)
+	}
+}
+
 // TestTableBookmarks: the bookmark after the initial objects is, in a stream of
 // tables, the API server's, with its row and its columns.
 func TestTableBookmarks(t *testing.T) {
@@ -207,6 +223,32 @@ func TestTableBookmarks(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// sameItems wants the items of a list to say of themselves what they say at the API
+// server: those of built-in kinds have neither apiVersion nor kind.
+func sameItems(t *testing.T, c *harness.Cluster, i *harness.Informerd, path string) {
+	t.Helper()
+	read := func(a *harness.Answer, err error) map[string][]string {
+		var list struct{ Items []map[string]any }
+		if err == nil {
+			err = json.Unmarshal(a.Body, &list)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := map[string][]string{}
+		for _, item := range list.Items {
+			metadata := item["metadata"].(map[string]any)
+			fields[fmt.Sprint(metadata["namespace"], "/", metadata["name"])] = slices.Sorted(maps.Keys(item))
+		}
+		return fields
+	}
+	got := read(i.Get(path))
+	want := read(c.Raw(t.Context(), http.MethodGet, path, "application/json"))
+	if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+		t.Errorf("the fields of the items of %s, -API server +informerd:\n%s", path, diff)
 	}
 }
 
