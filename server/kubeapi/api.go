@@ -82,6 +82,7 @@ type API struct {
 	documents library
 	editions  editions
 	outages   outages
+	writes    writes
 	// unanswered are questions for present versions.
 	unanswered unanswered
 	rows       rows

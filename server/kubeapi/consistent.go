@@ -39,8 +39,10 @@ const (
 //
 // What may be seen is asked again after the wait.
 func (a *API) reach(r *http.Request, t *target, version string) (proven string, err error) {
+	asked := time.Now()
 	proven, err = a.reachAsked(r, t, version)
-	if waited := proven != "" || err != nil; waited && r.Context().Err() == nil {
+	waited := proven != "" || err != nil || time.Since(asked) >= rightsInterval
+	if waited && r.Context().Err() == nil {
 		if refused := t.rights.recheck(r.Context()); refused != nil {
 			return "", refused // who has no rights is not told either how far the copy is
 		}
@@ -61,7 +63,7 @@ func (a *API) reachAsked(r *http.Request, t *target, version string) (proven str
 	}
 	switch reads {
 	case "", Cached:
-		return "", nil
+		return a.reachOwn(r.Context(), t)
 	case Consistent:
 		return a.reachPresent(r.Context(), t)
 	}

@@ -29,7 +29,8 @@ const (
 type Reads string
 
 const (
-	// Cached: whatever the copy holds. The default.
+	// Cached: whatever the copy holds, but nothing from before a write that who asks has
+	// lately passed on. The default.
 	Cached Reads = "cached"
 	// Consistent: what the API server held when it was asked, as by the
 	// Kubernetes contract.

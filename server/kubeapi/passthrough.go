@@ -97,12 +97,16 @@ func (a *API) pass(w http.ResponseWriter, r *http.Request, req *request) error {
 			}
 		},
 		ModifyResponse: func(answer *http.Response) error {
+			a.noteWrite(r, req, answer)
 			if w.Header().Get(audit.Header) != "" {
 				answer.Header.Del(audit.Header)
 			}
 			return nil
 		},
-		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
+			a.noteWrite(r, req, nil) // it may have arrived
+			failed = err
+		},
 	}
 	// How long the body may be is the API server's to say.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})

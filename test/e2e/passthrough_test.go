@@ -17,7 +17,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerd/informerd/test/e2e/harness"
@@ -67,7 +69,7 @@ func TestPassthrough(t *testing.T) {
 	i := passing(t, c, "all")
 	ctx := t.Context()
 	client := func(token string) kubernetes.Interface {
-		k, err := kubernetes.NewForConfig(&rest.Config{Host: i.URL, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAFile: i.CAFile()}})
+		k, err := kubernetes.NewForConfig(&rest.Config{Host: i.URL, QPS: -1, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAFile: i.CAFile()}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,6 +101,38 @@ func TestPassthrough(t *testing.T) {
 	}
 	if _, err := nobody.CoordinationV1().Leases("").List(ctx, metav1.ListOptions{}); err == nil {
 		t.Error("nobody reads leases with informerd's rights")
+	}
+	readOwnWrites(t, admin.CoreV1().ConfigMaps("default"))
+}
+
+// readOwnWrites wants each read, which names no version, to know of the write before it.
+func readOwnWrites(t *testing.T, maps typedcorev1.ConfigMapInterface) {
+	t.Helper()
+	ctx, only := t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=own"}
+	for range 20 {
+		made, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "own"}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, err := maps.List(ctx, only); err != nil || len(list.Items) != 1 || list.Items[0].UID != made.UID {
+			t.Fatalf("a list after the creation: %v %v", list, err)
+		}
+		for n := range 5 {
+			patch := fmt.Sprintf(`{"data":{"n":"%d"}}`, n)
+			changed, err := maps.Patch(ctx, "own", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := maps.Get(ctx, "own", metav1.GetOptions{}); err != nil || got.ResourceVersion != changed.ResourceVersion {
+				t.Fatalf("a get after the change to %s: %v %v", changed.ResourceVersion, got, err)
+			}
+		}
+		if err := maps.Delete(ctx, "own", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := maps.Get(ctx, "own", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Fatalf("a get after the deletion: %v %v, want not found", got, err)
+		}
 	}
 }
 
