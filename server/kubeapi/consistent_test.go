@@ -154,6 +154,7 @@ func TestConsistentNamespaces(t *testing.T) {
 // TestProvenVersion: whoever asks for a version gets none that is older, on all
 // pages, in all forms.
 func TestProvenVersion(t *testing.T) {
+	t.Parallel() // it waits, for seconds
 	w := newWorld(t)
 	w.present("150")
 	for target, want := range map[string]string{

@@ -61,6 +61,7 @@ func TestAttributes(t *testing.T) {
 // asked for, and no other (rancher/steve's GHSA-j5hq-5jcr-xwx7, where a watch of one name
 // was not checked).
 func TestWatchOfOneObjectIsChecked(t *testing.T) {
+	t.Parallel() // it waits, for seconds
 	w := newWorld(t)
 	w.asker = accesstest.NewUser("jane").Grant(pods, cache.NewScope(nil, map[string][]string{"a": {"one"}}))
 	for target, allowed := range map[string]bool{
@@ -141,6 +142,7 @@ func TestNobodyAsks(t *testing.T) {
 // TestWatchByPathKeepsSelector: all terms that a watch was judged by are executed, also
 // where its path names the object.
 func TestWatchByPathKeepsSelector(t *testing.T) {
+	t.Parallel() // it waits, for seconds
 	w := newWorld(t)
 	for selector, sees := range map[string]bool{
 		"": true, "metadata.name=one": true, "metadata.name=one,spec.nodeName=n1": true, "metadata.name=one,spec.nodeName=n9": false,
@@ -155,6 +157,7 @@ func TestWatchByPathKeepsSelector(t *testing.T) {
 // TestRightsAfterWaits: who loses rights while a request waits for its version is not
 // answered with what came meanwhile.
 func TestRightsAfterWaits(t *testing.T) {
+	t.Parallel() // it waits, for seconds
 	for target, code := range map[string]int{
 		"/api/v1/namespaces/a/pods/one?resourceVersion=101":                                                              http.StatusForbidden,
 		"/api/v1/namespaces/a/pods?resourceVersion=101":                                                                  http.StatusForbidden,
@@ -177,6 +180,7 @@ func TestRightsAfterWaits(t *testing.T) {
 
 // TestRightsAfterAdmission: nor is who waited for a place answered by the rights of before.
 func TestRightsAfterAdmission(t *testing.T) {
+	t.Parallel() // it waits, for seconds
 	for target, code := range map[string]int{
 		"/api/v1/namespaces/a/pods/one":                      http.StatusForbidden,
 		"/api/v1/namespaces/a/pods":                          http.StatusForbidden,

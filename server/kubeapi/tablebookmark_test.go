@@ -26,6 +26,7 @@ func (w *world) printsNothing() {
 // TestTableBookmark: a bookmark of a table has a row, in which nothing is set but
 // the version, as the API server prints it, and columns only if it comes first.
 func TestTableBookmark(t *testing.T) {
+	t.Parallel() // it waits, for seconds
 	const marked = `"metadata":{"resourceVersion":"100","annotations":{"k8s.io/initial-events-end":"true"}}`
 	for include, object := range map[string][2]string{
 		"":         {`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",` + marked + `}`, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"100"}}`},
@@ -67,6 +68,7 @@ func TestTableBookmark(t *testing.T) {
 // TestTableBookmarkCells: what nothing looks like while nobody can be asked, and in
 // a custom resource; and a bookmark after another event.
 func TestTableBookmarkCells(t *testing.T) {
+	t.Parallel() // it waits, for seconds
 	w := newWorld(t)
 	rows := func(uri string) string {
 		line, _, _ := strings.Cut(w.get(uri, "Accept", acceptTable).Body.String(), "\n")

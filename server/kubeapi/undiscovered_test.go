@@ -29,6 +29,7 @@ func (w *world) outcome(target, accept string) int {
 // one that is not known may be there, and a client must not remember that there
 // are none.
 func TestUndiscovered(t *testing.T) {
+	t.Parallel() // it waits, for seconds
 	const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 	for _, test := range []struct {
 		target, accept      string

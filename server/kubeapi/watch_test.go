@@ -181,6 +181,7 @@ func TestWatchRelist(t *testing.T) {
 // TestWatchEnds: a watch ends cleanly at its timeout, with a bookmark shortly
 // before.
 func TestWatchEnds(t *testing.T) {
+	t.Parallel() // it waits, for seconds
 	w := newWorld(t)
 	began := time.Now()
 	s := w.watch("/api/v1/pods?watch=1&resourceVersion=100&timeoutSeconds=3&allowWatchBookmarks=true&labelSelector=app%3Dnone")
