@@ -1,5 +1,7 @@
 package server
 
+import "maps"
+
 // routeDoc describes a route; a test holds routeDocs to the routes.
 type routeDoc struct {
 	summary, answer string
@@ -33,6 +35,12 @@ var routeDocs = map[string]routeDoc{
 	"/v1/search": {summary: "Objects of all kinds by words", answer: "A SearchResultList", schemas: []string{"List"}},
 	"/v1/complete": {summary: "Proposals for resources, paths and values", answer: "A CompletionList", schemas: []string{"List"},
 		parameters: map[string]parameterDoc{"resource": {"Of which resource, for paths and values", text}}},
+	"/v1/health": {
+		summary: "What is not as it should be, of all kinds, the worst first, and why", answer: "A HealthList, or a stream", schemas: []string{"HealthList"},
+		parameters: map[string]parameterDoc{"resources": {"Resources to look at, separated by commas, globs allowed: pods,*.apps; default all", text}}},
+	"/v1/health/{resource}/{namespace}/{name}": {
+		summary: "The health of one object and of what it owns", answer: "The health", schemas: []string{"Health"},
+		parameters: map[string]parameterDoc{"limit": {"At most so many of what it owns", natural}}},
 	"/v1/graph/dangling": {
 		summary: "References to what is not there, and selectors that select nothing", answer: "A DanglingList", schemas: []string{"List"},
 		parameters: map[string]parameterDoc{"kinds": {"Resources, separated by commas: only what they hold or what names them", text}}},
@@ -107,6 +115,8 @@ var parameterDocs = map[string]parameterDoc{
 	"kinds":           {"Resources, separated by commas: only walk to these", text},
 	"edges":           {"Kinds of edges, separated by commas: only follow these", text},
 	"through":         {"Resources whose hubs are walked through, separated by commas", text},
+	"status":          {"Which to list, separated by commas: bad, progressing, unknown, good; default bad,progressing", text},
+	"all":             {"List also what belongs to something that is listed for the same trouble", boolean},
 	"stale":           {"ok: ready although the API server has been silent for longer than a proof lasts", oneOf("ok")},
 	"verbose":         {"The full text also when ready", boolean},
 }
@@ -132,6 +142,22 @@ func listOf(item openSchema, more map[string]openSchema) openSchema {
 
 var anything = openSchema{}
 
+// healthItemSchema is an object and its health, with more of it.
+func healthItemSchema(more map[string]openSchema) openSchema {
+	properties := map[string]openSchema{
+		"id": text, "resource": text, "kind": text, "namespace": text, "name": text,
+		"status": {Type: "string", Enum: []any{"bad", "progressing", "unknown", "good"}}, "reason": text, "message": text, "since": text,
+	}
+	maps.Copy(properties, more)
+	return object(properties)
+}
+
+func healthCountsSchema(more map[string]openSchema) openSchema {
+	properties := map[string]openSchema{"good": natural, "progressing": natural, "bad": natural, "unknown": natural}
+	maps.Copy(properties, more)
+	return object(properties)
+}
+
 var schemas = map[string]openSchema{
 	"Any":        object(nil),
 	"Object":     object(map[string]openSchema{"apiVersion": text, "kind": text, "metadata": object(nil)}),
@@ -150,6 +176,14 @@ var schemas = map[string]openSchema{
 		"scanned": natural, "matched": natural, "sortedBy": text, "filterErrors": ref("FilterErrors"),
 		"advice": arrayOf(object(map[string]openSchema{"path": text, "config": text})),
 	}), nil),
+	"HealthList": listOf(healthItemSchema(map[string]openSchema{"affected": natural, "cause": healthItemSchema(nil)}), map[string]openSchema{
+		"summary": healthCountsSchema(nil), "resources": arrayOf(healthCountsSchema(map[string]openSchema{"resource": text, "kind": text})),
+		"namespaces": arrayOf(healthCountsSchema(map[string]openSchema{"namespace": text})), "unanswered": arrayOf(object(nil)),
+	}),
+	"Health": object(map[string]openSchema{
+		"kind": text, "apiVersion": text, "metadata": ref("ListMeta"), "unanswered": arrayOf(object(nil)), "children": arrayOf(healthItemSchema(nil)),
+		"item": healthItemSchema(map[string]openSchema{"affected": natural, "cause": healthItemSchema(nil)}),
+	}),
 	"Facet": object(map[string]openSchema{
 		"path": text, "truncated": boolean,
 		"values": arrayOf(object(map[string]openSchema{"value": anything, "objects": natural})),

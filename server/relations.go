@@ -15,6 +15,7 @@ import (
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/follow"
 	"github.com/informerd/informerd/cache/graph"
+	"github.com/informerd/informerd/cache/health"
 	"github.com/informerd/informerd/cache/search"
 )
 
@@ -28,13 +29,14 @@ type relations struct {
 	texts      map[string][]string
 	graphs     map[string]*graph.Graph
 	searches   map[string]*search.Search
+	healths    map[string]*health.Index
 }
 
 // newRelations fails for references and paths that cannot be read.
 func newRelations(opts Options) (*relations, error) {
 	r := &relations{
 		caches: opts.Caches, references: opts.References, texts: opts.SearchTexts,
-		graphs: map[string]*graph.Graph{}, searches: map[string]*search.Search{},
+		graphs: map[string]*graph.Graph{}, searches: map[string]*search.Search{}, healths: map[string]*health.Index{},
 	}
 	if _, err := r.newGraph(""); err != nil {
 		return nil, err
@@ -118,6 +120,18 @@ func (r *relations) search(cluster string) (*search.Search, error) {
 	}
 	r.searches[cluster] = s
 	return s, nil
+}
+
+// health is that of a cluster.
+func (r *relations) health(cluster string) *health.Index {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.healths[cluster]
+	if h == nil {
+		h = health.NewIndex(func() []follow.Resource { return r.resources(cluster) })
+		r.healths[cluster] = h
+	}
+	return h
 }
 
 func (r *relations) resources(cluster string) []follow.Resource {

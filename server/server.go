@@ -50,6 +50,8 @@ func (s *Server) ownRoutes(r chi.Router) {
 		s.get(r, "/v1/search", s.find, "cluster", "pretty", "q", "limit", "highlights",
 			"namespace", "labelSelector", "fieldSelector", "filter")
 		s.get(r, "/v1/complete", s.complete, "cluster", "pretty", "for", "resource", "path", "prefix", "limit")
+		s.get(r, "/v1/health", s.listHealth, "cluster", "pretty", "resources", "namespace", "labelSelector", "status", "all", "limit", "watch", "timeoutSeconds")
+		s.get(r, "/v1/health/{resource}/{namespace}/{name}", s.getHealth, "cluster", "pretty", "limit")
 		s.get(r, "/v1/graph/dangling", s.listDangling, "cluster", "pretty", "namespace", "kinds", "limit")
 		s.get(r, "/v1/graph/{resource}/{namespace}/{name}", s.getGraph,
 			"cluster", "pretty", "depth", "direction", "kinds", "edges", "through", "limit", "view", "output")

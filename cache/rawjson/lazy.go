@@ -32,6 +32,18 @@ func (l Lazy) Text() string {
 	return textOf(l[1:end-1], plain)
 }
 
+// Get is the value that names lead to, one object inside the other; nil where there is
+// none. Of a name that occurs twice the last one counts.
+func (l Lazy) Get(names ...string) Lazy {
+	for _, name := range names {
+		if len(l) == 0 {
+			return nil
+		}
+		l, _ = l.member(name)
+	}
+	return l
+}
+
 // Raw returns exactly the value.
 func (l Lazy) Raw() []byte {
 	if end := skipValue(l, 0, 0); end >= 0 {

@@ -1,0 +1,67 @@
+package health
+
+import "time"
+
+// condition is one of status.conditions.
+type condition struct {
+	kind, status, reason, message value
+	changed, updated              value
+}
+
+// conditions visits those of an object, until visit returns false.
+func (o *object) conditions(visit func(c *condition) bool) {
+	if len(o.status) == 0 {
+		return
+	}
+	elements(o.status.Get("conditions"), func(v value) bool {
+		var c condition
+		members(v, func(key string, v value) {
+			switch key {
+			case "type":
+				c.kind = v
+			case "status":
+				c.status = v
+			case "reason":
+				c.reason = v
+			case "message":
+				c.message = v
+			case "lastTransitionTime":
+				c.changed = v
+			case "lastUpdateTime":
+				c.updated = v
+			}
+		})
+		return visit(&c)
+	})
+}
+
+// condition is that of a type, the zero one if there is none.
+func (o *object) condition(kind string) (found condition) {
+	o.conditions(func(c *condition) bool {
+		if is(c.kind, kind) {
+			found = *c
+			return false
+		}
+		return true
+	})
+	return found
+}
+
+func (c *condition) isTrue() bool  { return is(c.status, "True") }
+func (c *condition) isFalse() bool { return is(c.status, "False") }
+func (c *condition) isUnknown() bool {
+	return len(c.status) > 0 && !c.isTrue() && !c.isFalse()
+}
+
+func (c *condition) since() time.Time { return when(c.changed) }
+
+// health is what a condition says, with words for where it says nothing.
+func (c *condition) health(s Status, reason, message string) Health {
+	if r := text(c.reason); r != "" {
+		reason = r
+	}
+	if m := text(c.message); m != "" {
+		message = m
+	}
+	return Health{Status: s, Reason: reason, Message: message, Since: c.since()}
+}

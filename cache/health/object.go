@@ -1,0 +1,159 @@
+package health
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+// value is a part of an object; nil where there is none.
+type value = rawjson.Lazy
+
+// object is one being judged: where its parts begin.
+type object struct {
+	now              time.Time
+	apiVersion, kind value
+	spec, status     value
+	created          value
+	deleted          value // when it is to be gone, for pods with their grace period
+	generation       value
+	finalizers       value
+	owners           value
+	data             value // the whole of it
+}
+
+// parse finds the parts of an object in one pass.
+func parse(json []byte, now time.Time) *object {
+	o := &object{now: now, data: rawjson.NewLazy(json)}
+	members(o.data, func(key string, v value) {
+		switch key {
+		case "apiVersion":
+			o.apiVersion = v
+		case "kind":
+			o.kind = v
+		case "metadata":
+			o.parseMetadata(v)
+		case "spec":
+			o.spec = v
+		case "status":
+			o.status = v
+		}
+	})
+	return o
+}
+
+func (o *object) parseMetadata(metadata value) {
+	members(metadata, func(key string, v value) {
+		switch key {
+		case "creationTimestamp":
+			o.created = v
+		case "deletionTimestamp":
+			o.deleted = v
+		case "generation":
+			o.generation = v
+		case "finalizers":
+			o.finalizers = v
+		case "ownerReferences":
+			o.owners = v
+		}
+	})
+}
+
+// members visits the members of an object; nothing of what is none. The keys that rules
+// ask for are never written with escapes.
+func members(v value, visit func(key string, v value)) {
+	if len(v) == 0 || v.Kind() != rawjson.Object {
+		return
+	}
+	for parts := v.Parts(); ; {
+		key, _, member, ok := parts.Next()
+		if !ok {
+			return
+		}
+		visit(string(key), member)
+	}
+}
+
+// elements visits those of an array, until visit returns false.
+func elements(v value, visit func(v value) bool) {
+	if len(v) == 0 || v.Kind() != rawjson.Array {
+		return
+	}
+	for parts := v.Parts(); ; {
+		_, _, element, ok := parts.Next()
+		if !ok || !visit(element) {
+			return
+		}
+	}
+}
+
+// is reports whether v is the string s, which has no escapes.
+func is(v value, s string) bool {
+	return len(v) > len(s)+1 && v[0] == '"' && v[len(s)+1] == '"' && string(v[1:len(s)+1]) == s
+}
+
+// text is that of a string, "" of anything else.
+func text(v value) string {
+	if len(v) == 0 || v.Kind() != rawjson.String {
+		return ""
+	}
+	return v.Text()
+}
+
+// number is that of a whole number.
+func number(v value) (n int64, ok bool) {
+	if len(v) == 0 || v.Kind() != rawjson.Number {
+		return 0, false
+	}
+	n, _, ok = v.Number()
+	return n, ok
+}
+
+// count is a number, or what counts where there is none.
+func count(v value, absent int64) int64 {
+	if n, ok := number(v); ok {
+		return n
+	}
+	return absent
+}
+
+func isTrue(v value) bool { return len(v) > 0 && v[0] == 't' }
+
+// when is a time as Kubernetes writes it, zero of anything else.
+func when(v value) time.Time {
+	if t, err := time.Parse(time.RFC3339, text(v)); err == nil {
+		return t.UTC()
+	}
+	return time.Time{}
+}
+
+// some reports whether an array or object has anything in it.
+func some(v value) bool {
+	if len(v) == 0 || v.Kind() != rawjson.Array && v.Kind() != rawjson.Object {
+		return false
+	}
+	parts := v.Parts()
+	_, _, _, ok := parts.Next()
+	return ok
+}
+
+// words are the strings of an array, at most three of them.
+func words(v value) string {
+	var all []string
+	more := 0
+	elements(v, func(v value) bool {
+		if len(all) == 3 {
+			more++
+		} else {
+			all = append(all, text(v))
+		}
+		return true
+	})
+	s := strings.Join(all, ", ")
+	if more > 0 {
+		s += " and " + strconv.Itoa(more) + " more"
+	}
+	return s
+}

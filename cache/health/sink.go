@@ -1,0 +1,150 @@
+package health
+
+import (
+	"sync"
+	"time"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/follow"
+)
+
+// sink is an Index as its updater sees it. The updater alone changes which entries there
+// are, so that it may look them up without a lock.
+type sink struct{ *Index }
+
+// reading is what is found out of one object.
+type reading struct {
+	key    cache.Key
+	stamp  uint64
+	health Health
+	owner  owner
+	over   bool
+	read   bool // its bytes could be read
+}
+
+func (s sink) Learn(deltas []follow.Delta) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.kinds {
+		k.known = false
+		k.view.Hold(nil)
+	}
+	for i := range deltas {
+		if d := &deltas[i]; !d.Gone {
+			s.learn(d.View)
+		}
+	}
+	return true
+}
+
+// learn enters a resource of the cluster.
+func (s *state) learn(view *cache.View) {
+	gr := view.Spec.GVR.GroupResource()
+	gk := schema.GroupKind{Group: gr.Group, Kind: view.Spec.Kind}
+	id, ok := s.byResource[gr]
+	if !ok {
+		id = kindID(len(s.kinds))
+		s.kinds = append(s.kinds, &kind{judge: JudgeOf(gk), records: records[gr], entries: map[cache.Key]*entry{}})
+		s.byResource[gr] = id
+	}
+	s.byKind[gk] = id
+	k := s.kinds[id]
+	k.view, k.known = *view, true
+}
+
+func (s sink) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state = newState()
+}
+
+// Stamp is not known of what is good: after a relist that tells everything anew it is
+// judged again.
+func (s sink) Stamp(r cache.Resource, key cache.Key) (uint64, bool) {
+	e, ok := s.of(r).entries[key]
+	if !ok {
+		return 0, false
+	}
+	return e.stamp, true
+}
+
+func (s sink) Keys(r cache.Resource) []cache.Key {
+	var keys []cache.Key
+	for key := range s.of(r).entries {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func (s sink) Read(r cache.Resource, o *cache.Object) reading {
+	k := s.of(r)
+	if k.records {
+		return reading{key: o.Key()}
+	}
+	return read(k.judge, o, s.now())
+}
+
+// buffers hold the JSON of objects being read.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxBuffer is the size up to which a buffer is used again.
+const maxBuffer = 256 << 10
+
+// read judges an object.
+func read(j Judge, o *cache.Object, now time.Time) reading {
+	r := reading{key: o.Key(), stamp: follow.Stamp(o)}
+	buffer := buffers.Get().(*[]byte)
+	defer func() {
+		if cap(*buffer) <= maxBuffer {
+			buffers.Put(buffer)
+		}
+	}()
+	json, err := o.AppendJSON((*buffer)[:0])
+	if err != nil {
+		r.health = Health{Status: Unknown, Reason: "Unreadable", Message: "what is held of it cannot be read"}
+		return r
+	}
+	*buffer = json
+	health, parsed := j.judge(json, now)
+	r.health, r.read = health, true
+	if r.keep() {
+		r.owner, r.over = parsed.owner(), parsed.over()
+	}
+	return r
+}
+
+// keep reports whether the verdict has to be remembered.
+func (r *reading) keep() bool { return r.health.Status != Good || !r.health.Until.IsZero() }
+
+// over reports whether an object is a pod that will not run again.
+func (o *object) over() bool { return is(o.kind, "Pod") && is(o.status.Get("phase"), "Failed") }
+
+func (s sink) Enter(r cache.Resource, read []reading, gone []cache.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.of(r)
+	for _, key := range gone {
+		delete(k.entries, key)
+	}
+	for i := range read {
+		s.put(k, &read[i])
+	}
+}
+
+// put enters a verdict. The few words there are for reasons are held once.
+func (s *state) put(k *kind, r *reading) {
+	if !r.keep() {
+		delete(k.entries, r.key)
+		return
+	}
+	h := r.health
+	h.Reason = unique.Make(h.Reason).Value()
+	k.entries[r.key] = &entry{stamp: r.stamp, health: h, owner: r.owner, over: r.over}
+	s.due = earlier(s.due, h.Until)
+}
+
+// of is the kind of a resource that Learn has told of.
+func (s *state) of(r cache.Resource) *kind { return s.kinds[s.byResource[r.GVR.GroupResource()]] }

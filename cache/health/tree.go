@@ -1,0 +1,199 @@
+package health
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// node is an object that is not good, or one that such an object belongs to.
+type node struct {
+	kind   kindID
+	key    cache.Key
+	own    *Health // by its own bytes
+	parent *node
+	depth  int // below the one that belongs to nobody
+
+	status Status // its own or the worst of what it owns, whichever is worse
+	cause  *node  // the one among what it owns that shows why
+	broken int    // objects below it that are not good, by themselves and not by others
+	owns   bool   // others that are not good
+	past   bool   // it does not matter any more
+}
+
+var good = &Health{}
+
+// tree are the nodes of a question, by kind.
+type tree struct {
+	sighted
+	nodes []map[cache.Key]*node
+	list  []*node
+}
+
+// maxDepth is how long a chain of owners may be: one that goes round has no end.
+const maxDepth = 16
+
+// treeOf finds who is to be told of what is not good.
+func (s sighted) tree() *tree {
+	t := &tree{sighted: s, nodes: make([]map[cache.Key]*node, len(s.kinds))}
+	for id, k := range s.kinds {
+		if t.readers[id] == nil {
+			continue
+		}
+		for key, e := range k.entries {
+			if e.health.Status != Good && t.scopes[id].Sees(key) {
+				t.node(kindID(id), key, 0)
+			}
+		}
+	}
+	t.settle()
+	return t
+}
+
+// at is the node of an object, nil if there is none.
+func (t *tree) at(k kindID, key cache.Key) *node { return t.nodes[k][key] }
+
+// node returns the node of an object that is seen, new if there is none yet, with those
+// of its owners.
+func (t *tree) node(id kindID, key cache.Key, below int) *node {
+	if n := t.nodes[id][key]; n != nil {
+		return n
+	}
+	n := &node{kind: id, key: key, own: good}
+	if t.nodes[id] == nil {
+		t.nodes[id] = map[cache.Key]*node{}
+	}
+	t.nodes[id][key] = n
+	t.list = append(t.list, n)
+	var of owner
+	e := t.kinds[id].entries[key]
+	if e != nil {
+		n.own, of = &e.health, e.owner
+	} else {
+		of = t.ownerOf(id, key)
+	}
+	if below < maxDepth {
+		n.parent = t.owner(&of, key.Namespace, below)
+	}
+	if n.parent != nil {
+		n.past = e != nil && t.superseded(n, e)
+	}
+	return n
+}
+
+// ownerOf reads the owner of an object that is good.
+func (t *tree) ownerOf(id kindID, key cache.Key) owner {
+	o, ok := t.readers[id].Get(key)
+	if !ok {
+		return owner{}
+	}
+	json, err := o.JSON()
+	if err != nil {
+		return owner{}
+	}
+	return parse(json, zero).owner()
+}
+
+// owner is the node of an owner that is seen, nil if there is none.
+func (t *tree) owner(of *owner, namespace string, below int) *node {
+	if !of.answers() {
+		return nil
+	}
+	id, ok := t.byKind[of.kind]
+	if !ok || t.readers[id] == nil {
+		return nil
+	}
+	key := cache.Key{Name: of.name}
+	if t.kinds[id].view.Spec.Namespaced {
+		key.Namespace = namespace
+	}
+	if o, ok := t.readers[id].Get(key); !ok || o.UID() != of.uid {
+		return nil // another one of that name is not the owner
+	}
+	return t.node(id, key, below+1)
+}
+
+// superseded reports whether what is wrong with an object is history: a pod of a Job that
+// has completed all the same.
+func (t *tree) superseded(n *node, e *entry) bool {
+	return e.over && n.parent.own.Reason == "Completed" || n.parent.past
+}
+
+// settle hands what is wrong up to the owners.
+func (t *tree) settle() {
+	for _, n := range t.list {
+		n.status = n.own.Status
+		if n.past {
+			n.status = Good
+		}
+		for p, i := n.parent, 0; p != nil && i < maxDepth; p, i = p.parent, i+1 {
+			n.depth++
+		}
+	}
+	for _, n := range t.list {
+		if n.status > Good && n.parent != nil {
+			n.parent.owns = true
+		}
+	}
+	for _, n := range t.list {
+		if n.own.Status == Good || n.past {
+			continue
+		}
+		status := n.own.Status
+		for p, i := n.parent, 0; p != nil && i < maxDepth && p != n; p, i = p.parent, i+1 {
+			p.status = max(p.status, status)
+			if p.cause == nil || t.tellsMore(n, p.cause) {
+				p.cause = n
+			}
+			if !n.owns {
+				p.broken++
+			}
+		}
+	}
+}
+
+// tellsMore reports whether a is the better cause: it is worse, or as bad and nearer to
+// where things go wrong, or has been so for longer.
+func (t *tree) tellsMore(a, b *node) bool {
+	return cmp.Or(
+		cmp.Compare(b.own.Status, a.own.Status), cmp.Compare(b.depth, a.depth), compareSince(a.own, b.own), t.compare(a, b),
+	) < 0
+}
+
+// compareSince puts what is longer so before; what nobody knows of comes last.
+func compareSince(a, b *Health) int {
+	switch {
+	case a.Since.IsZero() || b.Since.IsZero():
+		return compareBool(a.Since.IsZero(), b.Since.IsZero())
+	default:
+		return a.Since.Compare(b.Since)
+	}
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// compare orders by resource, namespace and name.
+func (t *tree) compare(a, b *node) int {
+	if a.kind == b.kind {
+		return a.key.Compare(b.key)
+	}
+	return cmp.Or(cmp.Compare(t.kinds[a.kind].view.Spec.Name(), t.kinds[b.kind].view.Spec.Name()), a.key.Compare(b.key))
+}
+
+// worstFirst is the order of an answer.
+func (t *tree) worstFirst(nodes []*node) {
+	slices.SortFunc(nodes, func(a, b *node) int {
+		return cmp.Or(
+			cmp.Compare(b.status, a.status), cmp.Compare(b.broken, a.broken), compareSince(a.shown(), b.shown()), t.compare(a, b),
+		)
+	})
+}

@@ -1,0 +1,128 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/access"
+	"github.com/informerd/informerd/server/audit"
+	"github.com/informerd/informerd/server/kubeapi"
+	"github.com/informerd/informerd/server/reply"
+)
+
+// healthWatch is a stream of the health of a cluster, which is told whole when it has
+// changed. It belongs to the goroutine of its request.
+type healthWatch struct {
+	server *Server
+	query  *healthQuery
+	rights *rights
+	out    *eventWriter
+	due    time.Time
+	told   []byte
+}
+
+func (s *Server) watchHealth(w http.ResponseWriter, r *http.Request, q *healthQuery) error {
+	if err := negotiate(w, r, typeEvents); err != nil {
+		return err
+	}
+	release, err := s.takeStream(r.Context(), 1)
+	if err != nil {
+		return err
+	}
+	defer release()
+	ctx, cancel := s.watchContext(r, &q.stream)
+	defer cancel()
+	h := &healthWatch{server: s, query: q, rights: newRights(access.From(r.Context()))}
+	first, err := h.compute(ctx)
+	if err != nil {
+		return err
+	}
+	setEventHeaders(w.Header())
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	h.out = newEventWriter(w, r, view{})
+	if err := h.run(ctx, first); err != nil {
+		return &abortError{err}
+	}
+	return nil
+}
+
+// compute is the data of the next event. Computing it takes no more than a part of the
+// time.
+func (h *healthWatch) compute(ctx context.Context) ([]byte, error) {
+	began := time.Now()
+	answer, err := h.server.askHealth(ctx, h.query)
+	if err != nil {
+		return nil, err
+	}
+	pause := min(retoldInterval, h.server.Heartbeat)
+	h.due = time.Now().Add(max(pause, min(retoldShare*time.Since(began), retoldPatience)))
+	body, err := reply.JSON(answer, false)
+	if err != nil {
+		return nil, err
+	}
+	audit.From(ctx).Returned(len(answer.Items))
+	return append(append([]byte(`{"type":"HEALTH","object":`), body...), '}'), nil
+}
+
+// run writes until the stream ends.
+func (h *healthWatch) run(ctx context.Context, data []byte) error {
+	h.out.comment("informerd")
+	for {
+		if err := h.write(data); err != nil {
+			return ended(ctx, err)
+		}
+		if h.wait(ctx) != nil {
+			return nil
+		}
+		var err error
+		if data, err = h.compute(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return h.out.failure(statusOf(kubeapi.Discreet(ctx, err)))
+		}
+	}
+}
+
+// write tells what was not told before, or gives a sign of life.
+func (h *healthWatch) write(data []byte) error {
+	switch {
+	case !bytes.Equal(data, h.told):
+		h.told = data
+		if err := h.out.event("HEALTH", "", data); err != nil {
+			return err
+		}
+	case time.Since(h.out.flushed) < h.server.Heartbeat:
+		return nil
+	default:
+		h.out.comment("")
+	}
+	return h.out.flush()
+}
+
+// wait returns when the next answer is due, or, sooner, when other rights may be those of
+// now. It returns the error of ctx.
+func (h *healthWatch) wait(ctx context.Context) error {
+	for {
+		left := time.Until(h.due)
+		resume := cache.Pause(ctx)
+		select {
+		case <-ctx.Done():
+		case <-time.After(min(left, h.rights.pause())):
+		}
+		resume()
+		if ctx.Err() != nil || left <= h.rights.pause() {
+			return ctx.Err()
+		}
+		if h.rights.due() {
+			if moved, err := h.rights.moved(ctx, h.query.cluster); moved || err != nil {
+				return ctx.Err()
+			}
+		}
+	}
+}
