@@ -8,15 +8,17 @@ type condition struct {
 	changed, updated              value
 }
 
-// conditions visits those of an object, until visit returns false.
+// conditions visits those of an object, until visit returns false. Each is valid until the
+// next one.
 func (o *object) conditions(visit func(c *condition) bool) {
-	if len(o.status) == 0 {
-		return
+	if !o.looked {
+		o.listed, o.looked = o.status.Get("conditions"), true
 	}
-	elements(o.status.Get("conditions"), func(v value) bool {
-		var c condition
-		members(v, func(key string, v value) {
-			switch key {
+	var c condition // one for all of them
+	elements(o.listed, func(v value) bool {
+		c = condition{}
+		members(v, func(key []byte, v value) {
+			switch string(key) {
 			case "type":
 				c.kind = v
 			case "status":

@@ -12,8 +12,8 @@ type container struct {
 }
 
 func parseContainer(v value) (c container) {
-	members(v, func(key string, v value) {
-		switch key {
+	members(v, func(key []byte, v value) {
+		switch string(key) {
 		case "name":
 			c.name = v
 		case "restartCount":
@@ -21,8 +21,8 @@ func parseContainer(v value) (c container) {
 		case "lastState":
 			c.last = v.Get("terminated")
 		case "state":
-			members(v, func(key string, v value) {
-				switch key {
+			members(v, func(key []byte, v value) {
+				switch string(key) {
 				case "waiting":
 					c.waiting = v
 				case "terminated":
@@ -102,6 +102,9 @@ func failed(terminated value) bool {
 func exit(c *container, terminated value) Health {
 	h := Health{Status: Bad, Reason: cmpText(terminated.Get("reason"), "Error"), Since: when(terminated.Get("finishedAt"))}
 	code := count(terminated.Get("exitCode"), 0)
+	if h.Reason == "Completed" {
+		h.Reason = "Error"
+	}
 	switch {
 	case h.Reason == "OOMKilled":
 		h.Message = fmt.Sprintf("%s was killed for its use of memory (exit code %d)", c.role(), code)

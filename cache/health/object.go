@@ -21,32 +21,44 @@ type object struct {
 	generation       value
 	finalizers       value
 	owners           value
-	data             value // the whole of it
+	listed           value // status.conditions, if looked is true
+	looked           bool
 }
 
-// parse finds the parts of an object in one pass.
+// parse finds the parts of an object in one pass, which ends where the last of them
+// begins: mostly that is the status.
 func parse(json []byte, now time.Time) *object {
-	o := &object{now: now, data: rawjson.NewLazy(json)}
-	members(o.data, func(key string, v value) {
-		switch key {
+	o := &object{now: now}
+	var metadata value
+	data := rawjson.NewLazy(json)
+	if len(data) == 0 || data.Kind() != rawjson.Object {
+		return o
+	}
+	for parts := data.Parts(); o.apiVersion == nil || o.kind == nil || metadata == nil || o.spec == nil || o.status == nil; {
+		key, _, v, ok := parts.Next()
+		if !ok {
+			break
+		}
+		switch string(key) {
 		case "apiVersion":
 			o.apiVersion = v
 		case "kind":
 			o.kind = v
 		case "metadata":
-			o.parseMetadata(v)
+			metadata = v
 		case "spec":
 			o.spec = v
 		case "status":
 			o.status = v
 		}
-	})
+	}
+	o.parseMetadata(metadata)
 	return o
 }
 
 func (o *object) parseMetadata(metadata value) {
-	members(metadata, func(key string, v value) {
-		switch key {
+	members(metadata, func(key []byte, v value) {
+		switch string(key) {
 		case "creationTimestamp":
 			o.created = v
 		case "deletionTimestamp":
@@ -63,7 +75,7 @@ func (o *object) parseMetadata(metadata value) {
 
 // members visits the members of an object; nothing of what is none. The keys that rules
 // ask for are never written with escapes.
-func members(v value, visit func(key string, v value)) {
+func members(v value, visit func(key []byte, v value)) {
 	if len(v) == 0 || v.Kind() != rawjson.Object {
 		return
 	}
@@ -72,7 +84,7 @@ func members(v value, visit func(key string, v value)) {
 		if !ok {
 			return
 		}
-		visit(string(key), member)
+		visit(key, member)
 	}
 }
 
@@ -123,7 +135,11 @@ func isTrue(v value) bool { return len(v) > 0 && v[0] == 't' }
 
 // when is a time as Kubernetes writes it, zero of anything else.
 func when(v value) time.Time {
-	if t, err := time.Parse(time.RFC3339, text(v)); err == nil {
+	s := text(v)
+	if s == "" {
+		return time.Time{}
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return t.UTC()
 	}
 	return time.Time{}

@@ -14,8 +14,8 @@ type podStatus struct {
 }
 
 func parsePodStatus(o *object) (p podStatus) {
-	members(o.status, func(key string, v value) {
-		switch key {
+	members(o.status, func(key []byte, v value) {
+		switch string(key) {
 		case "phase":
 			p.phase = v
 		case "reason":
@@ -24,6 +24,8 @@ func parsePodStatus(o *object) (p podStatus) {
 			p.message = v
 		case "startTime":
 			p.started = v
+		case "conditions":
+			o.listed, o.looked = v, true
 		case "initContainerStatuses":
 			p.init = v
 		case "containerStatuses":
@@ -180,12 +182,13 @@ func firstTrouble(p *podStatus, of func(c *container) (Health, bool)) (h Health,
 // each visits the containers of a pod.
 func each(p *podStatus, visit func(c *container) bool) {
 	more := true
+	var c container // one for all of them
 	for i, list := range []value{p.init, p.containers} {
 		if !more {
 			return
 		}
 		elements(list, func(v value) bool {
-			c := parseContainer(v)
+			c = parseContainer(v)
 			c.init = i == 0
 			more = visit(&c)
 			return more

@@ -81,7 +81,7 @@ func replicaSet(o *object) Health {
 	}
 	h := Health{Status: Progressing, Reason: notReady, Message: replicas}
 	switch {
-	case have < want, count(o.status.Get("availableReplicas"), 0) < want, count(o.status.Get("fullyLabeledReplicas"), want) < want:
+	case have < want, count(o.status.Get("availableReplicas"), 0) < want, count(o.status.Get("fullyLabeledReplicas"), 0) < want:
 		return o.none(h, have)
 	case total > want:
 		h.Reason, h.Message = "Progressing", fmt.Sprintf("%d replicas more than wanted are left", total-want)
