@@ -55,6 +55,8 @@ var works = map[string]work{
 	"sets.equivalent":       setsWork,
 	"sets.intersects":       setsWork,
 	"validate":              validateWork,
+	"health":                judgeWork,
+	"healthReason":          judgeWork,
 }
 
 func allWork(args []ref.Val) uint64 {

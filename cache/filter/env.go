@@ -56,13 +56,13 @@ func callOf(o *functions.Overload) functions.FunctionOp {
 var language = sync.OnceValues(func() (*cel.Env, error) {
 	set, err := environment.MustBaseEnvSet(languageVersion).Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0),
-		EnvOptions: []cel.EnvOption{
+		EnvOptions: append([]cel.EnvOption{
 			cel.Variable("object", cel.DynType),
 			cel.Variable("now", cel.TimestampType),
 			cel.Macros(cel.GlobalMacro("age", 1, expandAge)),
 			quantityFunction(),
 			isQuantityFunction(),
-		},
+		}, healthFunctions()...),
 	})
 	if err != nil {
 		return nil, err
