@@ -73,6 +73,8 @@ func TestOneView(t *testing.T) {
 		{"/v1/query?resources=pods&watch=true&facets=spec.nodeName", "event: FACETS", `"value":"n1","objects":2`, `"values":[]`},
 		{"/v1/graph/pods/a/one", "", `"uid-a-one"`, `not found`},
 		{"/v1/graph/dangling", "", `"items"`, `"items"`},
+		{"/v1/health?all&status=good,progressing", "", `"kind":"Pod","good":0,"progressing":3`, `"progressing":0`},
+		{"/v1/health/pods/a/one", "", `"id":"pods/a/one"`, `not found`},
 		{"/v1/search?q=three", "", `"total":1`, `"total":0`},
 		{"/v1/complete?for=resources&prefix=pods", "", `"objects":3`, `"objects":0`},
 		{"/v1/complete?for=paths&resource=pods&prefix=spec.n", "", `spec.nodeName`, `"items":[]`},

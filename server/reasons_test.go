@@ -112,7 +112,7 @@ func TestClusterReasonsAreNotTold(t *testing.T) {
 	const why = "dial 10.9.8.7: connection refused"
 	targets := []string{
 		"/v1/query", "/v1/query?resources=th*", "/v1/query?resources=things", "/v1/query?resources=things&watch=true&groupBy=kind",
-		"/v1/search?q=one", "/v1/graph/pods/a/one", "/v1/graph/dangling", "/v1/complete?for=resources",
+		"/v1/search?q=one", "/v1/graph/pods/a/one", "/v1/graph/dangling", "/v1/health", "/v1/health/pods/a/one", "/v1/complete?for=resources",
 		"/v1/resources/things", "/v1/resources/things/objects", "/apis/example.com/v1/namespaces/a/things/x",
 	}
 	unknown := []cache.ClusterStatus{{Err: why}}

@@ -32,15 +32,37 @@ func (s *Server) sights(ctx context.Context, clusters []string, verb cache.Verb)
 	return sights, nil
 }
 
-// sight is what who asks may see of all that is watched of a cluster, for questions
-// about many resources at once. What is not watched is not there to be seen.
-func (s *Server) sight(ctx context.Context, cluster string, verb cache.Verb) (cache.Sight, error) {
-	var watched []schema.GroupResource
+// watched are the resources of a cluster that are. What is not is not there to be seen.
+func (s *Server) watched(cluster string) (watched []schema.GroupResource) {
 	for _, res := range s.Caches.Resources() {
 		if spec := res.Spec(); spec.Cluster == cluster && spec.Watch {
 			watched = append(watched, spec.GVR.GroupResource())
 		}
 	}
+	return watched
+}
+
+// streamSight is what who asks may see of it with list and watch, for streams.
+func (s *Server) streamSight(ctx context.Context, cluster string) (cache.Sight, error) {
+	listed, err := s.sight(ctx, cluster, cache.List)
+	if err != nil {
+		return listed, err
+	}
+	followed, err := s.sight(ctx, cluster, cache.Watch)
+	if err != nil {
+		return followed, err
+	}
+	both := map[schema.GroupResource]cache.Scope{}
+	for _, r := range s.watched(cluster) {
+		both[r] = listed.Of(r).And(followed.Of(r))
+	}
+	return cache.NewSight(both), nil
+}
+
+// sight is what who asks may see of all that is watched of a cluster, for questions
+// about many resources at once.
+func (s *Server) sight(ctx context.Context, cluster string, verb cache.Verb) (cache.Sight, error) {
+	watched := s.watched(cluster)
 	audit.From(ctx).AboutMany(string(verb), cluster, everything)
 	sight, err := access.Sight(ctx, access.From(ctx), cluster, verb, watched)
 	for _, r := range watched {

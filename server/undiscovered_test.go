@@ -33,7 +33,7 @@ func TestNothingKnown(t *testing.T) {
 		"/v1/resources/pods", "/v1/resources/pods/objects", "/v1/resources/pods/objects/a/one", "/v1/resources/pods/indexes",
 		"/v1/query", "/v1/query?resources=*", "/v1/query?resources=pods", "/v1/query?resources=*.apps,pods",
 		"/v1/query?watch=true", "/v1/query?watch=true&groupBy=kind", "/v1/query?resources=pods&watch=true", "/v1/query?groupBy=kind",
-		"/v1/search?q=web", "/v1/graph/dangling", "/v1/graph/dangling?kinds=pods", "/v1/graph/pods/a/one",
+		"/v1/search?q=web", "/v1/graph/dangling", "/v1/graph/dangling?kinds=pods", "/v1/graph/pods/a/one", "/v1/health", "/v1/health?watch=true", "/v1/health/pods/a/one",
 		"/v1/complete?for=resources", "/v1/complete?for=paths&resource=pods",
 		"/api/v1/namespaces/a/pods/one", "/api/v1/pods", "/api", "/apis", "/api/v1",
 	} {
@@ -82,7 +82,7 @@ func TestPartKnown(t *testing.T) {
 	if rec := w.get(t, "/v1/query", "If-None-Match", h.Get("ETag")); rec.Code != http.StatusOK {
 		t.Errorf("the tag is taken for that of a whole: %d", rec.Code)
 	}
-	for _, target := range []string{"/v1/search?q=one", "/v1/graph/dangling", "/v1/graph/pods/a/one"} {
+	for _, target := range []string{"/v1/search?q=one", "/v1/graph/dangling", "/v1/graph/pods/a/one", "/v1/health", "/v1/health/pods/a/one"} {
 		var a struct{ Unanswered []unansweredItem }
 		w.getJSON(t, target, &a)
 		if len(a.Unanswered) != 1 || a.Unanswered[0].Resource != "*" || a.Unanswered[0].State != cache.Syncing {

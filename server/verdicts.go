@@ -150,7 +150,12 @@ func (s *Server) askHealth(ctx context.Context, q *healthQuery) (*healthAnswer, 
 		return nil, err
 	}
 	sighted := q.Query
-	if sighted.Sight, err = s.sight(ctx, q.cluster, cache.List); err != nil {
+	if q.stream.watch {
+		sighted.Sight, err = s.streamSight(ctx, q.cluster)
+	} else {
+		sighted.Sight, err = s.sight(ctx, q.cluster, cache.List)
+	}
+	if err != nil {
 		return nil, err
 	}
 	found, err := index.Ask(ctx, sighted)
