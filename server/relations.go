@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -151,6 +152,9 @@ var (
 	searchObjects = relationDesc("search_objects", "Objects that can be found.")
 	searchTexts   = relationDesc("search_texts", "Different texts they can be found by.")
 	searchUnread  = relationDesc("search_unread_total", "Objects of which only identity and labels can be found.")
+
+	healthObjects = prometheus.NewDesc("informerd_health_objects", "Objects by what state they are in by themselves.",
+		[]string{"cluster", "resource", "status"}, nil)
 )
 
 func relationDesc(name, help string) *prometheus.Desc {
@@ -159,15 +163,19 @@ func relationDesc(name, help string) *prometheus.Desc {
 
 // Describe is of prometheus.Collector.
 func (r *relations) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{graphNodes, graphEdges, graphUnread, searchObjects, searchTexts, searchUnread} {
+	for _, d := range []*prometheus.Desc{graphNodes, graphEdges, graphUnread, searchObjects, searchTexts, searchUnread, healthObjects} {
 		ch <- d
 	}
 }
 
+// scrapePatience is how long a scrape waits for the counts of objects by health, of which
+// it brings up to date what somebody has asked for before.
+const scrapePatience = 2 * time.Second
+
 // Collect is of prometheus.Collector. It says nothing of what was not asked yet.
 func (r *relations) Collect(ch chan<- prometheus.Metric) {
 	r.mu.Lock()
-	graphs, searches := maps.Clone(r.graphs), maps.Clone(r.searches)
+	graphs, searches, healths := maps.Clone(r.graphs), maps.Clone(r.searches), maps.Clone(r.healths)
 	r.mu.Unlock()
 	for cluster, g := range graphs {
 		s := g.Stats()
@@ -180,6 +188,15 @@ func (r *relations) Collect(ch chan<- prometheus.Metric) {
 		ch <- constant(searchObjects, prometheus.GaugeValue, float64(s.Objects), cluster)
 		ch <- constant(searchTexts, prometheus.GaugeValue, float64(s.Texts), cluster)
 		ch <- constant(searchUnread, prometheus.CounterValue, float64(s.Unread), cluster)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+	defer cancel()
+	for cluster, h := range healths {
+		for _, s := range h.Stats(ctx) {
+			for _, status := range health.Statuses {
+				ch <- constant(healthObjects, prometheus.GaugeValue, float64(s.Objects[status]), cluster, s.Resource, status.String())
+			}
+		}
 	}
 }
 

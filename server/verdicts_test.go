@@ -189,3 +189,25 @@ func TestHealthStreamFollowsRights(t *testing.T) {
 		}
 	})
 }
+
+func TestHealthMetrics(t *testing.T) {
+	w := sick(t)
+	const bad = `informerd_health_objects{resource=pods,status=bad}`
+	if _, there := scrape(t, w)[bad]; there {
+		t.Error("counts are there before anybody asked")
+	}
+	w.getJSON(t, "/v1/health", &healthAnswer{})
+	for want, change := range []func(){
+		func() {
+			w.pods.apply(t, cache.Deleted, `{"metadata":{"name":"shop-1-x","namespace":"a","uid":"uid-shop-1-x","resourceVersion":"400"}}`)
+		}, func() {},
+	} {
+		if got := scrape(t, w)[bad]; got != float64(1-want) {
+			t.Errorf("%s is %v, want %d", bad, got, 1-want)
+		}
+		change()
+	}
+	if got := scrape(t, w)[`informerd_health_objects{resource=pods,status=progressing}`]; got != 3 {
+		t.Errorf("%v pods are progressing, want 3", got)
+	}
+}

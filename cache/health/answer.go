@@ -237,7 +237,7 @@ func (t *tree) item(n *node) Item {
 	} else {
 		why = n.own.Message + ": " + why
 	}
-	out.Message = bounded(why)
+	out.Message = bounded(why, maxMessage)
 	return out
 }
 

@@ -51,8 +51,11 @@ type Health struct {
 	Until time.Time
 }
 
-// maxMessage bounds a Message. Some controllers put whole logs into theirs.
-const maxMessage = 300
+// Bounds of texts. Some controllers put whole logs into their messages.
+const (
+	maxMessage = 300
+	maxReason  = 64
+)
 
 // Judge is the rule of one kind. It is immutable.
 type Judge struct {
@@ -100,20 +103,20 @@ func (j Judge) verdict(o *object) (Health, *object) {
 			h = j.rule(o)
 		}
 	}
-	h.Message = bounded(h.Message)
+	h.Reason, h.Message = bounded(h.Reason, maxReason), bounded(h.Message, maxMessage)
 	return h, o
 }
 
-// bounded cuts a message between two characters, and makes one line of it.
-func bounded(s string) string {
+// bounded cuts a text between two characters, and makes one line of it.
+func bounded(s string, most int) string {
 	if strings.ContainsAny(s, "\r\n\t") {
 		s = strings.Join(strings.Fields(s), " ")
 	}
 	s = strings.ToValidUTF8(s, "\ufffd")
-	if len(s) <= maxMessage {
+	if len(s) <= most {
 		return s
 	}
-	end := maxMessage - len("…")
+	end := most - len("…")
 	for !utf8.RuneStart(s[end]) {
 		end--
 	}

@@ -68,15 +68,24 @@ func NewIndex(resources func() []follow.Resource) *Index {
 // Close forgets everything. The Index remains usable and begins anew.
 func (x *Index) Close() { x.updater.Close() }
 
-// Stats are counts of one moment, as of the last question.
+// Stats are counts of one moment.
 type Stats struct {
 	Resource string // as kubectl names it
 	Objects  [statuses]int
 }
 
-// Stats counts the objects by their own verdicts, of resources that can be read.
-func (x *Index) Stats() []Stats {
+// Stats counts the objects by their own verdicts, of resources that can be read. Before
+// the first question there are none: counting is not what begins to read everything.
+func (x *Index) Stats(ctx context.Context) []Stats {
 	x.mu.RLock()
+	asked := len(x.kinds) > 0
+	x.mu.RUnlock()
+	if !asked {
+		return nil
+	}
+	if _, err := x.current(ctx); err != nil {
+		return nil
+	}
 	defer x.mu.RUnlock()
 	var all []Stats
 	for _, k := range x.kinds {
