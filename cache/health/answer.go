@@ -191,15 +191,15 @@ func (t *tree) of(k kindID, o *cache.Object) (*node, Status) {
 	return n, n.status
 }
 
-// outermost leaves out what belongs to another one that is listed.
+// outermost leaves out what is in trouble and belongs to another one that is listed.
 func outermost(found []*node) []*node {
 	listed := make(map[*node]bool, len(found))
 	for _, n := range found {
 		listed[n] = true
 	}
 	return slices.DeleteFunc(slices.Clone(found), func(n *node) bool {
-		for p, i := n.parent, 0; p != nil && i < maxDepth; p, i = p.parent, i+1 {
-			if listed[p] {
+		for p := range n.owners() {
+			if listed[p] && n.status != Good {
 				return true
 			}
 		}

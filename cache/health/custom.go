@@ -25,10 +25,7 @@ func custom(o *object) Health {
 	if !decided {
 		h, _ = byPhase(o)
 	}
-	if h.Status == Good {
-		h = o.untilExpiry(h)
-	}
-	return h
+	return o.untilExpiry(h)
 }
 
 // byConditions takes the worst that conditions say. It is decided if one of them is about

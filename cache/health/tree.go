@@ -2,6 +2,7 @@ package health
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/informerd/informerd/cache"
@@ -18,7 +19,7 @@ type node struct {
 	status Status // its own or the worst of what it owns, whichever is worse
 	cause  *node  // the one among what it owns that shows why
 	broken int    // objects below it that are not good, by themselves and not by others
-	owns   bool   // others that are not good
+	owns   bool   // what it owns is not good
 	past   bool   // it does not matter any more
 }
 
@@ -75,11 +76,27 @@ func (t *tree) node(id kindID, key cache.Key, below int) *node {
 	}
 	if below < maxDepth {
 		n.parent = t.owner(&of, key.Namespace, below)
+		t.breakRing(n)
 	}
 	if n.parent != nil {
 		n.past = e != nil && t.superseded(n, e)
 	}
 	return n
+}
+
+// breakRing makes one of some objects that own each other, always the same, one that
+// belongs to nobody.
+func (t *tree) breakRing(n *node) {
+	first := n
+	for p := n.parent; p != n; p = p.parent {
+		if p == nil {
+			return
+		}
+		if t.compare(p, first) < 0 {
+			first = p
+		}
+	}
+	first.parent = nil
 }
 
 // ownerOf reads the owner of an object that is good.
@@ -127,27 +144,45 @@ func (t *tree) settle() {
 		if n.past {
 			n.status = Good
 		}
-		for p, i := n.parent, 0; p != nil && i < maxDepth; p, i = p.parent, i+1 {
+		for range n.owners() {
 			n.depth++
 		}
 	}
-	for _, n := range t.list {
-		if n.status > Good && n.parent != nil {
-			n.parent.owns = true
-		}
-	}
-	for _, n := range t.list {
-		if n.own.Status == Good || n.past {
-			continue
-		}
-		status := n.own.Status
-		for p, i := n.parent, 0; p != nil && i < maxDepth && p != n; p, i = p.parent, i+1 {
-			p.status = max(p.status, status)
+	for _, n := range t.wrong() {
+		for p := range n.owners() {
+			p.owns = true
+			p.status = max(p.status, n.own.Status)
 			if p.cause == nil || t.tellsMore(n, p.cause) {
 				p.cause = n
 			}
-			if !n.owns {
-				p.broken++
+		}
+	}
+	for _, n := range t.wrong() {
+		if n.owns {
+			continue // those below it are counted
+		}
+		for p := range n.owners() {
+			p.broken++
+		}
+	}
+}
+
+// wrong are the nodes that are not good by themselves.
+func (t *tree) wrong() (all []*node) {
+	for _, n := range t.list {
+		if n.own.Status != Good && !n.past {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// owners are those of a node, from the nearest on.
+func (n *node) owners() iter.Seq[*node] {
+	return func(yield func(*node) bool) {
+		for p := n.parent; p != nil; p = p.parent {
+			if !yield(p) {
+				return
 			}
 		}
 	}

@@ -1,0 +1,415 @@
+package health
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// thing is an object of the model.
+type thing struct {
+	resource, id string
+	raw          []byte
+	owner        string // "resource id uid" of its controller
+	uid          string
+	app          string
+}
+
+// model is a cluster as a plain map, judged the long way round.
+type model map[string]*thing // by "resource id"
+
+// told is what the model says of one thing.
+type told struct {
+	*thing
+	own, status  Health
+	cause        *told
+	broken       int
+	parent       *told
+	depth        int
+	past         bool
+	children     []*told
+	belowIsWrong bool
+}
+
+func (m model) judge(now time.Time, sees func(resource, id string) bool) []*told {
+	all := map[string]*told{}
+	for key, o := range m {
+		if sees(o.resource, o.id) {
+			all[key] = &told{thing: o, own: Of(o.raw, now)}
+		}
+	}
+	list := slices.SortedFunc(maps.Values(all), func(a, b *told) int { return a.compare(b) })
+	for _, o := range list {
+		if f := strings.Fields(o.owner); len(f) == 3 {
+			if p := all[f[0]+" "+f[1]]; p != nil && p.uid == f[2] {
+				o.parent, p.children = p, append(p.children, o)
+			}
+		}
+	}
+	for _, o := range list {
+		for p := o.parent; p != nil; p = p.parent {
+			o.depth++
+		}
+		o.past = o.parent != nil && o.parent.own.Reason == "Completed" && strings.Contains(string(o.raw), `"phase":"Failed"`)
+	}
+	for _, o := range list {
+		o.status = o.own
+		if o.past {
+			o.status = Health{}
+		}
+		for _, d := range o.below() {
+			if d.own.Status == Good || d.past {
+				continue
+			}
+			o.belowIsWrong = true
+			o.status.Status = max(o.status.Status, d.own.Status)
+			if o.cause == nil || worse(d, o.cause) {
+				o.cause = d
+			}
+		}
+	}
+	for _, o := range list {
+		for _, d := range o.below() {
+			if d.own.Status != Good && !d.past && !d.belowIsWrong {
+				o.broken++
+			}
+		}
+	}
+	return list
+}
+
+func (o *told) below() (all []*told) {
+	for _, c := range o.children {
+		all = append(append(all, c), c.below()...)
+	}
+	return all
+}
+
+func (o *told) compare(b *told) int {
+	return cmp.Or(cmp.Compare(o.resource, b.resource), keyOf(o.id).Compare(keyOf(b.id)))
+}
+
+func worse(a, b *told) bool {
+	if a.own.Status != b.own.Status {
+		return a.own.Status > b.own.Status
+	}
+	if a.depth != b.depth {
+		return a.depth > b.depth
+	}
+	if at, bt := unixOf(a.own.Since), unixOf(b.own.Since); at != bt {
+		return at < bt
+	}
+	return a.compare(b) < 0
+}
+
+// unixOf puts times that are not known after all others.
+func unixOf(t time.Time) int64 {
+	if t.IsZero() {
+		return 1 << 62
+	}
+	return t.Unix()
+}
+
+func keyOf(id string) cache.Key {
+	namespace, name, ok := strings.Cut(id, "/")
+	if !ok {
+		namespace, name = "", id
+	}
+	return cache.Key{Namespace: namespace, Name: name}
+}
+
+// list is what is to be answered.
+func (m model) list(list []*told, q *Query, selects func(o *told) bool) (items []string, summary Counts) {
+	var found []*told
+	in := map[*told]bool{}
+	for _, o := range list {
+		if !selects(o) {
+			continue
+		}
+		summary[o.status.Status]++
+		if q.lists(o.status.Status) {
+			found = append(found, o)
+			in[o] = true
+		}
+	}
+	if !q.All {
+		found = slices.DeleteFunc(found, func(o *told) bool {
+			for p := o.parent; p != nil; p = p.parent {
+				if in[p] && o.status.Status != Good {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	since := func(o *told) int64 {
+		if o.own.Status == Good && o.cause != nil {
+			return unixOf(o.cause.own.Since)
+		}
+		if o.own.Status == Good || o.past {
+			return unixOf(time.Time{})
+		}
+		return unixOf(o.own.Since)
+	}
+	slices.SortStableFunc(found, func(a, b *told) int {
+		return cmp.Or(cmp.Compare(b.status.Status, a.status.Status), cmp.Compare(b.broken, a.broken), cmp.Compare(since(a), since(b)), a.compare(b))
+	})
+	for _, o := range found {
+		items = append(items, o.text())
+	}
+	return items, summary
+}
+
+func (o *told) text() string {
+	i := Item{Object: Object{Resource: o.resource, Key: keyOf(o.id), Health: Health{Status: o.status.Status}}, Affected: o.broken}
+	if o.own.Status != Good && !o.past {
+		i.Reason = o.own.Reason
+	}
+	if o.cause != nil {
+		i.Cause = &Object{Resource: o.cause.resource, Key: keyOf(o.cause.id)}
+		if o.cause.own.Status >= o.own.Status {
+			i.Reason = cmp.Or(o.cause.own.Reason, i.Reason)
+		}
+	}
+	return i.text()
+}
+
+var modelKinds = map[string]string{
+	"pods": "Pod", "deployments.apps": "Deployment", "replicasets.apps": "ReplicaSet", "jobs.batch": "Job", "cronjobs.batch": "CronJob", "widgets.example.com": "Widget",
+	"nodes": "Node", "configmaps": "ConfigMap", "certificates.cert-manager.io": "Certificate",
+}
+
+// owners are of which resource those may be that own others.
+var owners = map[string][]string{
+	"pods": {"replicasets.apps", "jobs.batch", "widgets.example.com", "nodes"}, "replicasets.apps": {"deployments.apps"}, "jobs.batch": {"cronjobs.batch"}, "deployments.apps": {"widgets.example.com"},
+}
+
+// step changes one object.
+func (w *world) step(r random, m model) {
+	resource := pick(r, slices.Sorted(maps.Keys(modelKinds))...)
+	if r.IntN(3) == 0 {
+		resource = "pods"
+	}
+	kind := modelKinds[resource]
+	id := pick(r, "a/", "b/", "c/") + fmt.Sprint("n", r.IntN(6))
+	if kind == "Node" {
+		_, id, _ = strings.Cut(id, "/")
+	}
+	key := resource + " " + id
+	if r.IntN(4) == 0 {
+		if _, ok := m[key]; ok {
+			delete(m, key)
+			w.Delete(resource, id)
+		}
+		return
+	}
+	spec, status := r.parts(kind)
+	t := &thing{resource: resource, id: id, uid: fmt.Sprint("uid-", key, "-", r.IntN(2)), app: pick(r, "x", "y")}
+	t.uid = strings.ReplaceAll(t.uid, " ", "-")
+	metadata := fields{"uid": t.uid, "creationTimestamp": r.time(), "labels": fields{"app": t.app}}
+	if of := owners[resource]; len(of) > 0 && r.IntN(4) > 0 {
+		metadata["ownerReferences"], t.owner = r.owner(pick(r, of...), id)
+	}
+	o := fields{"metadata": metadata, "spec": spec, "status": status}
+	raw, err := json.Marshal(o)
+	if err != nil {
+		w.TB.Fatal(err)
+	}
+	w.Put(resource, id, string(raw))
+	group := schema.ParseGroupResource(resource).Group
+	o["apiVersion"], o["kind"] = strings.TrimPrefix(group+"/v1", "/"), kind
+	if t.raw, err = json.Marshal(o); err != nil {
+		w.TB.Fatal(err)
+	}
+	m[key] = t
+}
+
+// owner is a reference to a controller, and what the model makes of it.
+func (r random) owner(resource, of string) (references []any, owner string) {
+	id := fmt.Sprint("n", r.IntN(6))
+	if resource != "nodes" {
+		id = of[:2] + id
+	}
+	uid := fmt.Sprint("uid-", resource, "-", id, "-", r.IntN(2))
+	group := schema.ParseGroupResource(resource).Group
+	controller := r.IntN(5) > 0
+	references = []any{fields{"apiVersion": strings.TrimPrefix(group+"/v1", "/"), "kind": modelKinds[resource], "name": keyOf(id).Name, "uid": uid, "controller": controller}}
+	if !controller || resource == "nodes" {
+		return references, ""
+	}
+	return references, resource + " " + id + " " + uid
+}
+
+// sight is what somebody may see, as a Sight and as a function.
+func (r random) sight() (cache.Sight, func(resource, id string) bool) {
+	if r.maybe() {
+		return cache.WholeSight(), func(string, string) bool { return true }
+	}
+	scopes := map[schema.GroupResource]cache.Scope{}
+	for resource := range modelKinds {
+		switch r.IntN(4) {
+		case 0:
+			scopes[schema.ParseGroupResource(resource)] = cache.WholeScope()
+		case 1:
+			scopes[schema.ParseGroupResource(resource)] = cache.NewScope([]string{"a", "b"}, nil)
+		case 2:
+			scopes[schema.ParseGroupResource(resource)] = cache.NewScope(nil, map[string][]string{"": {"n1", "n2", "n3"}})
+		}
+	}
+	return cache.NewSight(scopes), func(resource, id string) bool { return scopes[schema.ParseGroupResource(resource)].Sees(keyOf(id)) }
+}
+
+// query is a question, as a Query and as a function.
+func (r random) query() (Query, func(o *told) bool) {
+	q := Query{Limit: 1000, All: r.maybe()}
+	if r.IntN(3) == 0 {
+		q.Statuses = pick(r, []Status{Bad}, []Status{Good, Unknown}, []Status{Progressing}, Statuses)
+	}
+	if r.IntN(3) == 0 {
+		q.Namespaces = []string{"[ab]"}
+	}
+	var names []string
+	if r.IntN(3) == 0 {
+		names = pick(r, []string{"pods"}, []string{"deployments.apps", "jobs.batch"}, []string{})
+		q.Resources = []schema.GroupResource{}
+		for _, n := range names {
+			q.Resources = append(q.Resources, schema.ParseGroupResource(n))
+		}
+	}
+	if r.IntN(4) == 0 {
+		q.Labels = labels.SelectorFromSet(labels.Set{"app": "x"})
+	}
+	return q, func(o *told) bool {
+		return (q.Labels == nil || o.app == "x") && (q.Namespaces == nil || o.id[0] == 'a' || o.id[0] == 'b') && (q.Resources == nil || slices.Contains(names, o.resource))
+	}
+}
+
+// TestModel: after any changes, and as time goes by, any question is answered as by
+// judging every object anew.
+func TestModel(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := random{rand.New(rand.NewPCG(seed, 3)), noon}
+			w, m := newWorld(t), model{}
+			now := noon
+			w.index.now = func() time.Time { return now }
+			for range 30 {
+				for range 1 + r.IntN(20) {
+					w.step(r, m)
+				}
+				for range 6 {
+					now = now.Add(time.Duration(r.IntN(120)) * time.Second)
+					w.compare(r, m, now)
+				}
+			}
+			followed := w.index
+			w.index = w.newIndex()
+			w.index.now = followed.now
+			w.compare(r, m, now)
+		})
+	}
+}
+
+func (w *world) compare(r random, m model, now time.Time) {
+	w.TB.Helper()
+	sight, sees := r.sight()
+	q, selects := r.query()
+	q.Sight = sight
+	want, summary := m.list(m.judge(now, sees), &q, selects)
+	a, err := w.index.Ask(w.TB.Context(), q)
+	if err != nil {
+		w.TB.Fatal(err)
+	}
+	if got := a.text(); !slices.Equal(got, want) {
+		w.TB.Fatalf("%+v (-want +got):\n%s", q, gocmp.Diff(want, got))
+	}
+	if a.Summary != summary {
+		w.TB.Fatalf("%+v: summary %v, want %v", q, a.Summary, summary)
+	}
+	var resources, namespaces Counts
+	for _, c := range a.Resources {
+		for s, n := range c.Counts {
+			resources[s] += n
+		}
+	}
+	for _, c := range a.Namespaces {
+		for s, n := range c.Counts {
+			namespaces[s] += n
+		}
+	}
+	if resources != summary || namespaces[Bad] > summary[Bad] {
+		w.TB.Fatalf("resources have %v, namespaces %v of %v", resources, namespaces, summary)
+	}
+}
+
+// TestRelisted: what a new copy does not have is forgotten.
+func TestRelisted(t *testing.T) {
+	w := newWorld(t)
+	w.Put("pods", "a/x", `{"status":{"phase":"Failed","reason":"Evicted"}}`)
+	if got := w.ask().text(); !slices.Equal(got, []string{"bad pods/a/x Evicted"}) {
+		t.Fatalf("%q", got)
+	}
+	pods := w.Resource("pods")
+	pods.Renew(t)
+	if a := w.ask(); len(a.Items) > 0 || a.Summary != (Counts{}) {
+		t.Errorf("of an empty copy: %q, %v", a.text(), a.Summary)
+	}
+	pods.State = cache.Failed
+	if a := w.ask(); len(a.Unanswered) != 1 || a.Unanswered[0].Spec.Name() != "pods" {
+		t.Errorf("unanswered: %v", a.Unanswered)
+	}
+}
+
+// TestEventsHaveNoHealth: records are neither counted nor told of.
+func TestEventsHaveNoHealth(t *testing.T) {
+	w := newWorld(t)
+	w.Put("events", "a/x", `{"status":{"phase":"Failed"}}`)
+	if a := w.ask(func(q *Query) { q.Statuses = Statuses }); len(a.Items) > 0 || a.Summary != (Counts{}) {
+		t.Errorf("%q, %v", a.text(), a.Summary)
+	}
+}
+
+// TestOwnersInARing: objects that own each other are told all the same.
+func TestOwnersInARing(t *testing.T) {
+	w := newWorld(t)
+	ring := func(name, other string) {
+		w.Put("widgets.example.com", "a/"+name, fmt.Sprintf(`{%s,"status":{"phase":"Failed"}}`, ownedBy("widgets.example.com", "example.com/v1", "Widget", "a/"+other)))
+	}
+	ring("x", "y")
+	ring("y", "x")
+	ring("self", "self")
+	if got := w.ask(func(q *Query) { q.All = true }).text(); len(got) != 3 {
+		t.Errorf("%q", got)
+	}
+	for range 10 {
+		want := []string{"bad widgets.example.com/a/x Failed 1 by widgets.example.com/a/y", "bad widgets.example.com/a/self Failed"}
+		if got := w.ask().text(); !slices.Equal(got, want) {
+			t.Fatalf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestGoodIsForgotten: what is good takes no memory.
+func TestGoodIsForgotten(t *testing.T) {
+	w := newWorld(t)
+	for _, phase := range []string{"Failed", "Succeeded"} {
+		w.Put("pods", "a/x", fmt.Sprintf(`{"status":{"phase":%q}}`, phase))
+		w.ask()
+	}
+	if n := len(w.index.of(w.Resource("pods").Spec().Resource).entries); n > 0 {
+		t.Errorf("%d entries of pods that are good", n)
+	}
+}
+
