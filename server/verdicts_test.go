@@ -67,7 +67,7 @@ func TestHealth(t *testing.T) {
 	var got healthAnswer
 	h := w.getJSON(t, "/v1/health", &got)
 	item := got.Items[0]
-	if item.Affected != 1 || item.Cause == nil || item.Cause.ID != "pods/a/shop-1-x" || item.Message != "pods/shop-1-x: ImagePullBackOff: container main: not found" ||
+	if item.Affected != 1 || item.Cause == nil || item.Cause.ID != "pods/a/shop-1-x" || item.Message != "1 of 1 replicas are ready: ImagePullBackOff: container main: not found" ||
 		!item.Since.Equal(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) {
 		t.Errorf("the first item is %+v of %+v", item, item.Cause)
 	}

@@ -81,11 +81,12 @@ type Answer struct {
 
 // Ask answers q.
 func (x *Index) Ask(ctx context.Context, q Query) (*Answer, error) {
-	if _, err := x.current(ctx); err != nil {
+	now, err := x.current(ctx)
+	if err != nil {
 		return nil, err
 	}
 	defer x.mu.RUnlock()
-	t := x.seenBy(q.Sight).tree()
+	t := x.seenBy(q.Sight).tree(now)
 	a := &Answer{Resources: []ResourceCounts{}, Namespaces: []NamespaceCounts{}, Unanswered: t.unanswered(q.Resources)}
 	found, err := t.count(ctx, &q, a)
 	if err != nil {
@@ -217,8 +218,13 @@ func (t *tree) object(n *node, h Health) Object {
 func (t *tree) item(n *node) Item {
 	out := Item{Object: t.object(n, *n.shown()), Affected: n.broken}
 	out.Status = n.status
-	if n.past {
-		out.Health = Health{}
+	switch {
+	case n.past:
+		out.Health = Health{Reason: "Superseded", Message: "it has failed, and another one has succeeded since", Since: n.own.Since}
+	case n.status == Good && n.own == good:
+		h, _ := t.readGood(n.kind, n.key)
+		out.Health = *h
+		out.Until = zero
 	}
 	if n.cause == nil {
 		return out

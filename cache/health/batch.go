@@ -24,10 +24,12 @@ func job(o *object) Health {
 	}
 }
 
-// cronJob is good by itself: how its Jobs end is theirs to tell.
+// cronJob is good by itself: how its Jobs end is theirs to tell. It is so since the last
+// of them that succeeded; those that failed before are history.
 func cronJob(o *object) Health {
+	h := Health{Since: when(o.status.Get("lastSuccessfulTime"))}
 	if isTrue(o.spec.Get("suspend")) {
-		return Health{Reason: "Suspended", Message: "it is suspended"}
+		h.Reason, h.Message = "Suspended", "it is suspended"
 	}
-	return Health{}
+	return h
 }

@@ -31,11 +31,12 @@ type kindID uint16
 
 // kind is one resource of the cluster.
 type kind struct {
-	view    cache.View // not Readable: cannot be read
-	known   bool       // the cluster has it
-	records bool
-	judge   Judge
-	entries map[cache.Key]*entry
+	view     cache.View // not Readable: cannot be read
+	known    bool       // the cluster has it
+	records  bool
+	cronJobs bool
+	judge    Judge
+	entries  map[cache.Key]*entry
 }
 
 // entry is what is remembered of one object.
@@ -149,7 +150,7 @@ func (e *entry) judgeAgain(k *kind, store *cache.Store, key cache.Key, now time.
 	if !ok || follow.Stamp(o) != e.stamp {
 		return
 	}
-	if r := read(k.judge, o, now); r.read {
+	if r := read(k.judge, o, now, false); r.read {
 		e.health = r.health
 	}
 }

@@ -62,7 +62,7 @@ func (m model) judge(now time.Time, sees func(resource, id string) bool) []*told
 		for p := o.parent; p != nil; p = p.parent {
 			o.depth++
 		}
-		o.past = o.parent != nil && o.parent.own.Reason == "Completed" && strings.Contains(string(o.raw), `"phase":"Failed"`)
+		o.past = o.isPast()
 	}
 	for _, o := range list {
 		o.status = o.own
@@ -88,6 +88,20 @@ func (m model) judge(now time.Time, sees func(resource, id string) bool) []*told
 		}
 	}
 	return list
+}
+
+// isPast reports whether it is wrong and does not matter any more.
+func (o *told) isPast() bool {
+	p := o.parent
+	switch {
+	case o.own.Status == Good || p == nil:
+		return false
+	case p.isPast():
+		return true
+	case strings.Contains(string(o.raw), `"phase":"Failed"`) && o.resource == "pods":
+		return p.own.Reason == "Completed"
+	}
+	return p.resource == "cronjobs.batch" && !o.own.Since.IsZero() && o.own.Since.Before(p.own.Since)
 }
 
 func (o *told) below() (all []*told) {
@@ -158,12 +172,12 @@ func (m model) list(list []*told, q *Query, selects func(o *told) bool) (items [
 		if o.own.Status == Good && o.cause != nil {
 			return unixOf(o.cause.own.Since)
 		}
-		if o.own.Status == Good || o.past {
-			return unixOf(time.Time{})
-		}
 		return unixOf(o.own.Since)
 	}
 	slices.SortStableFunc(found, func(a, b *told) int {
+		if a.status.Status == Good && b.status.Status == Good {
+			return a.compare(b)
+		}
 		return cmp.Or(cmp.Compare(b.status.Status, a.status.Status), cmp.Compare(b.broken, a.broken), cmp.Compare(since(a), since(b)), a.compare(b))
 	})
 	for _, o := range found {
@@ -174,8 +188,9 @@ func (m model) list(list []*told, q *Query, selects func(o *told) bool) (items [
 
 func (o *told) text() string {
 	i := Item{Object: Object{Resource: o.resource, Key: keyOf(o.id), Health: Health{Status: o.status.Status}}, Affected: o.broken}
-	if o.own.Status != Good && !o.past {
-		i.Reason = o.own.Reason
+	i.Reason = o.own.Reason
+	if o.past {
+		i.Reason = "Superseded"
 	}
 	if o.cause != nil {
 		i.Cause = &Object{Resource: o.cause.resource, Key: keyOf(o.cause.id)}
@@ -216,6 +231,16 @@ func (w *world) step(r random, m model) {
 		return
 	}
 	spec, status := r.parts(kind)
+	switch { // so that history is met
+	case kind == "CronJob" && r.IntN(4) > 0:
+		status["lastSuccessfulTime"] = r.time()
+	case kind == "Job" && r.IntN(3) == 0:
+		status["conditions"] = []any{fields{"type": "Failed", "status": "True", "lastTransitionTime": r.time()}}
+	case kind == "Job" && r.maybe():
+		status["conditions"] = []any{fields{"type": "Complete", "status": "True"}}
+	case kind == "Pod" && r.IntN(4) == 0:
+		status["phase"] = "Failed"
+	}
 	t := &thing{resource: resource, id: id, uid: fmt.Sprint("uid-", key, "-", r.IntN(2)), app: pick(r, "x", "y")}
 	t.uid = strings.ReplaceAll(t.uid, " ", "-")
 	metadata := fields{"uid": t.uid, "creationTimestamp": r.time(), "labels": fields{"app": t.app}}
@@ -413,3 +438,26 @@ func TestGoodIsForgotten(t *testing.T) {
 	}
 }
 
+// TestHistory: what failed before the same succeeded is no trouble.
+func TestHistory(t *testing.T) {
+	w := newWorld(t)
+	w.index.now = func() time.Time { return noon }
+	cron := func(success time.Duration) {
+		w.Put("cronjobs.batch", "a/nightly", fmt.Sprintf(`{"status":{"lastSuccessfulTime":%q}}`, ago(success)))
+	}
+	cron(3 * time.Hour)
+	w.Put("jobs.batch", "a/nightly-1", fmt.Sprintf(`{%s,%s}`, ownedBy("cronjobs.batch", "batch/v1", "CronJob", "a/nightly"), conds(cond("Failed", "True", "BackoffLimitExceeded", "", 2*time.Hour))))
+	w.Put("jobs.batch", "a/once", conds0(cond("Complete", "True", "", "", time.Hour)))
+	for _, job := range []string{"nightly-1", "once"} {
+		w.Put("pods", "a/"+job+"-x", fmt.Sprintf(`{%s,"status":{"phase":"Failed"}}`, ownedBy("jobs.batch", "batch/v1", "Job", "a/"+job)))
+	}
+	if got, want := w.ask().text(), []string{"bad cronjobs.batch/a/nightly Failed 1 by pods/a/nightly-1-x"}; !slices.Equal(got, want) {
+		t.Errorf("after a failure: %q, want %q", got, want)
+	}
+	cron(time.Hour)
+	if a := w.ask(); len(a.Items) > 0 || a.Summary != (Counts{Good: 5}) {
+		t.Errorf("after a success: %q, %v", a.text(), a.Summary)
+	}
+}
+
+func conds0(all ...string) string { return "{" + conds(all...) + "}" }

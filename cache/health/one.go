@@ -37,7 +37,8 @@ type ObjectAnswer struct {
 // alone, for an object that is not there or not seen, and without one for a resource that
 // is not known.
 func (x *Index) AskObject(ctx context.Context, q ObjectQuery) (*ObjectAnswer, error) {
-	if _, err := x.current(ctx); err != nil {
+	now, err := x.current(ctx)
+	if err != nil {
 		return nil, err
 	}
 	defer x.mu.RUnlock()
@@ -45,7 +46,7 @@ func (x *Index) AskObject(ctx context.Context, q ObjectQuery) (*ObjectAnswer, er
 	if !ok || !x.kinds[id].known {
 		return nil, cache.ErrNotFound
 	}
-	t := x.seenBy(q.Sight).tree()
+	t := x.seenBy(q.Sight).tree(now)
 	view := x.kinds[id].view
 	a := &ObjectAnswer{View: view.SeenBy(t.scopes[id])}
 	if !view.Readable() {
@@ -57,7 +58,7 @@ func (x *Index) AskObject(ctx context.Context, q ObjectQuery) (*ObjectAnswer, er
 	}
 	n, _ := t.of(id, o)
 	if n == nil {
-		h := x.read(t, id, o)
+		h := t.read(id, o)
 		n = &node{kind: id, key: q.Key, own: &h, status: h.Status}
 	}
 	a.Item = t.item(n)
@@ -72,18 +73,18 @@ func (x *Index) AskObject(ctx context.Context, q ObjectQuery) (*ObjectAnswer, er
 	}
 	a.Children = make([]Object, 0, len(children))
 	for _, c := range children {
-		a.Children = append(a.Children, t.child(x, c))
+		a.Children = append(a.Children, t.child(c))
 	}
 	a.Unanswered = t.unanswered(nil)
 	return a, nil
 }
 
 // read judges an object now, of which nothing is remembered.
-func (x *Index) read(t *tree, id kindID, o *cache.Object) Health {
+func (t *tree) read(id kindID, o *cache.Object) Health {
 	if t.kinds[id].records {
 		return Health{}
 	}
-	return read(t.kinds[id].judge, o, x.now()).health
+	return read(t.kinds[id].judge, o, t.now, false).health
 }
 
 // owned is an object that another one owns.
@@ -137,9 +138,9 @@ func (t *tree) children(ctx context.Context, root *cache.Object) ([]owned, error
 }
 
 // child tells of an object that is owned.
-func (t *tree) child(x *Index, c owned) Object {
+func (t *tree) child(c owned) Object {
 	if c.node != nil {
 		return t.item(c.node).Object
 	}
-	return t.object(&node{kind: c.kind, key: c.object.Key()}, x.read(t, c.kind, c.object))
+	return t.object(&node{kind: c.kind, key: c.object.Key()}, t.read(c.kind, c.object))
 }

@@ -47,7 +47,7 @@ func (s *state) learn(view *cache.View) {
 	id, ok := s.byResource[gr]
 	if !ok {
 		id = kindID(len(s.kinds))
-		s.kinds = append(s.kinds, &kind{judge: JudgeOf(gk), records: records[gr], entries: map[cache.Key]*entry{}})
+		s.kinds = append(s.kinds, &kind{judge: JudgeOf(gk), records: records[gr], cronJobs: gk == schema.GroupKind{Group: "batch", Kind: "CronJob"}, entries: map[cache.Key]*entry{}})
 		s.byResource[gr] = id
 	}
 	s.byKind[gk] = id
@@ -84,7 +84,7 @@ func (s sink) Read(r cache.Resource, o *cache.Object) reading {
 	if k.records {
 		return reading{key: o.Key()}
 	}
-	return read(k.judge, o, s.now())
+	return read(k.judge, o, s.now(), false)
 }
 
 // buffers hold the JSON of objects being read.
@@ -93,8 +93,8 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 // maxBuffer is the size up to which a buffer is used again.
 const maxBuffer = 256 << 10
 
-// read judges an object.
-func read(j Judge, o *cache.Object, now time.Time) reading {
+// read judges an object, and finds the owner of one that is not good, or of any.
+func read(j Judge, o *cache.Object, now time.Time, any bool) reading {
 	r := reading{key: o.Key(), stamp: follow.Stamp(o)}
 	buffer := buffers.Get().(*[]byte)
 	defer func() {
@@ -110,7 +110,7 @@ func read(j Judge, o *cache.Object, now time.Time) reading {
 	*buffer = json
 	health, parsed := j.judge(json, now)
 	r.health, r.read = health, true
-	if r.keep() {
+	if any || r.keep() {
 		r.owner, r.over = parsed.owner(), parsed.over()
 	}
 	return r

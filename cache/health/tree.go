@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/informerd/informerd/cache"
 )
@@ -28,6 +29,7 @@ var good = &Health{}
 // tree are the nodes of a question, by kind.
 type tree struct {
 	sighted
+	now   time.Time
 	nodes []map[cache.Key]*node
 	list  []*node
 }
@@ -36,8 +38,8 @@ type tree struct {
 const maxDepth = 16
 
 // treeOf finds who is to be told of what is not good.
-func (s sighted) tree() *tree {
-	t := &tree{sighted: s, nodes: make([]map[cache.Key]*node, len(s.kinds))}
+func (s sighted) tree(now time.Time) *tree {
+	t := &tree{sighted: s, now: now, nodes: make([]map[cache.Key]*node, len(s.kinds))}
 	for id, k := range s.kinds {
 		if t.readers[id] == nil {
 			continue
@@ -72,7 +74,7 @@ func (t *tree) node(id kindID, key cache.Key, below int) *node {
 	if e != nil {
 		n.own, of = &e.health, e.owner
 	} else {
-		of = t.ownerOf(id, key)
+		n.own, of = t.readGood(id, key)
 	}
 	if below < maxDepth {
 		n.parent = t.owner(&of, key.Namespace, below)
@@ -99,17 +101,18 @@ func (t *tree) breakRing(n *node) {
 	first.parent = nil
 }
 
-// ownerOf reads the owner of an object that is good.
-func (t *tree) ownerOf(id kindID, key cache.Key) owner {
+// readGood reads what is good, of which nothing is remembered. If it has changed since the
+// update, that is for the next question.
+func (t *tree) readGood(id kindID, key cache.Key) (*Health, owner) {
 	o, ok := t.readers[id].Get(key)
 	if !ok {
-		return owner{}
+		return good, owner{}
 	}
-	json, err := o.JSON()
-	if err != nil {
-		return owner{}
+	r := read(t.kinds[id].judge, o, t.now, true)
+	if r.health.Status != Good {
+		return good, r.owner
 	}
-	return parse(json, zero).owner()
+	return &r.health, r.owner
 }
 
 // owner is the node of an owner that is seen, nil if there is none.
@@ -131,10 +134,18 @@ func (t *tree) owner(of *owner, namespace string, below int) *node {
 	return t.node(id, key, below+1)
 }
 
-// superseded reports whether what is wrong with an object is history: a pod of a Job that
-// has completed all the same.
+// superseded reports whether what is wrong with an object is history: a failed pod of a
+// Job that has completed all the same, or a failed Job of a CronJob of which a later one
+// has succeeded.
 func (t *tree) superseded(n *node, e *entry) bool {
-	return e.over && n.parent.own.Reason == "Completed" || n.parent.past
+	p := n.parent
+	switch {
+	case p.past:
+		return true
+	case e.over:
+		return p.own.Reason == "Completed"
+	}
+	return t.kinds[p.kind].cronJobs && !e.health.Since.IsZero() && e.health.Since.Before(p.own.Since)
 }
 
 // settle hands what is wrong up to the owners.
@@ -227,8 +238,9 @@ func (t *tree) compare(a, b *node) int {
 // worstFirst is the order of an answer.
 func (t *tree) worstFirst(nodes []*node) {
 	slices.SortFunc(nodes, func(a, b *node) int {
-		return cmp.Or(
-			cmp.Compare(b.status, a.status), cmp.Compare(b.broken, a.broken), compareSince(a.shown(), b.shown()), t.compare(a, b),
-		)
+		if c := cmp.Compare(b.status, a.status); c != 0 || a.status == Good {
+			return cmp.Or(c, t.compare(a, b))
+		}
+		return cmp.Or(cmp.Compare(b.broken, a.broken), compareSince(a.shown(), b.shown()), t.compare(a, b))
 	})
 }
