@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/informerd/informerd/cache/health"
 	"github.com/informerd/informerd/test/e2e/harness"
 )
 
@@ -254,6 +255,9 @@ func documented(c *harness.Cluster, i *harness.Informerd) map[string]func(*truth
 			stamp := str(o, "metadata", "deletionTimestamp")
 			return stamp != "" && !within(time.Hour, stamp)
 		}),
+		"Which objects of team-a are bad by themselves, whatever their kind?": where(func(o harness.Object) bool {
+			return o.Namespace() == "team-a" && bad(o)
+		}),
 		"Which Services select nothing?": related(func(r *relations) []string {
 			return slices.DeleteFunc(r.dangling(), func(line string) bool {
 				return !strings.Contains(line, "services/") || !strings.Contains(strings.Fields(line)[0], "/shop/")
@@ -267,6 +271,12 @@ func documented(c *harness.Cluster, i *harness.Informerd) map[string]func(*truth
 			return strings.Compare(str(b, "metadata", "creationTimestamp"), str(a, "metadata", "creationTimestamp"))
 		}, func(o harness.Object) bool { return within(time.Hour, str(o, "metadata", "creationTimestamp")) }),
 	}
+}
+
+// bad judges an object as the API server has it.
+func bad(o harness.Object) bool {
+	raw, err := json.Marshal(o)
+	return err == nil && health.Of(raw, time.Now()).Status == health.Bad
 }
 
 // foundLines say what a search finds: how many, of which kinds, and where.
@@ -538,7 +548,7 @@ var (
 // objects in them need not be of this cluster.
 func checkExamples(t *testing.T, i *harness.Informerd, root string) {
 	asked := 0
-	for _, doc := range []string{"query.md", "search.md", "graph.md", "api.md"} {
+	for _, doc := range []string{"query.md", "search.md", "graph.md", "health.md", "api.md"} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", doc))
 		if err != nil {
 			t.Fatal(err)
