@@ -1,6 +1,10 @@
 package health
 
-import "fmt"
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 func job(o *object) Health {
 	if c := o.condition("Complete"); c.isTrue() {
@@ -23,6 +27,8 @@ func job(o *object) Health {
 		Message: fmt.Sprintf("it runs: %d active, %d succeeded, %d failed", count(o.status.Get("active"), 0), count(o.status.Get("succeeded"), 0), count(o.status.Get("failed"), 0)),
 	}
 }
+
+var cronJobs = schema.GroupKind{Group: "batch", Kind: "CronJob"}
 
 // cronJob is good by itself: how its Jobs end is theirs to tell. It is so since the last
 // of them that succeeded; those that failed before are history.

@@ -31,12 +31,12 @@ type kindID uint16
 
 // kind is one resource of the cluster.
 type kind struct {
-	view     cache.View // not Readable: cannot be read
-	known    bool       // the cluster has it
-	records  bool
-	cronJobs bool
-	judge    Judge
-	entries  map[cache.Key]*entry
+	view    cache.View // not Readable: cannot be read
+	group   schema.GroupKind
+	known   bool // the cluster has it
+	records bool
+	judge   Judge
+	entries map[cache.Key]*entry
 }
 
 // entry is what is remembered of one object.

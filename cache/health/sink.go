@@ -25,6 +25,8 @@ type reading struct {
 	read   bool // its bytes could be read
 }
 
+// Learn takes in what resources there are. It returns false if one is of another kind now,
+// and so judged by another rule.
 func (s sink) Learn(deltas []follow.Delta) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,26 +35,28 @@ func (s sink) Learn(deltas []follow.Delta) bool {
 		k.view.Hold(nil)
 	}
 	for i := range deltas {
-		if d := &deltas[i]; !d.Gone {
-			s.learn(d.View)
+		if d := &deltas[i]; !d.Gone && !s.learn(d.View) {
+			return false
 		}
 	}
 	return true
 }
 
-// learn enters a resource of the cluster.
-func (s *state) learn(view *cache.View) {
+// learn enters a resource of the cluster. It reports false if it is of another kind than it
+// was.
+func (s *state) learn(view *cache.View) bool {
 	gr := view.Spec.GVR.GroupResource()
 	gk := schema.GroupKind{Group: gr.Group, Kind: view.Spec.Kind}
 	id, ok := s.byResource[gr]
 	if !ok {
 		id = kindID(len(s.kinds))
-		s.kinds = append(s.kinds, &kind{judge: JudgeOf(gk), records: records[gr], cronJobs: gk == schema.GroupKind{Group: "batch", Kind: "CronJob"}, entries: map[cache.Key]*entry{}})
+		s.kinds = append(s.kinds, &kind{group: gk, judge: JudgeOf(gk), records: records[gr], entries: map[cache.Key]*entry{}})
 		s.byResource[gr] = id
 	}
 	s.byKind[gk] = id
 	k := s.kinds[id]
 	k.view, k.known = *view, true
+	return k.group == gk
 }
 
 func (s sink) Reset() {

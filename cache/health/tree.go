@@ -37,7 +37,7 @@ type tree struct {
 // maxDepth is how long a chain of owners may be: one that goes round has no end.
 const maxDepth = 16
 
-// treeOf finds who is to be told of what is not good.
+// tree finds who is to be told of what is not good.
 func (s sighted) tree(now time.Time) *tree {
 	t := &tree{sighted: s, now: now, nodes: make([]map[cache.Key]*node, len(s.kinds))}
 	for id, k := range s.kinds {
@@ -53,9 +53,6 @@ func (s sighted) tree(now time.Time) *tree {
 	t.settle()
 	return t
 }
-
-// at is the node of an object, nil if there is none.
-func (t *tree) at(k kindID, key cache.Key) *node { return t.nodes[k][key] }
 
 // node returns the node of an object that is seen, new if there is none yet, with those
 // of its owners.
@@ -145,7 +142,7 @@ func (t *tree) superseded(n *node, e *entry) bool {
 	case e.over:
 		return p.own.Reason == "Completed"
 	}
-	return t.kinds[p.kind].cronJobs && !e.health.Since.IsZero() && e.health.Since.Before(p.own.Since)
+	return t.kinds[p.kind].group == cronJobs && !e.health.Since.IsZero() && e.health.Since.Before(p.own.Since)
 }
 
 // settle hands what is wrong up to the owners.
