@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/informerd/informerd/cache"
@@ -22,6 +23,11 @@ type healthWatch struct {
 	out    *eventWriter
 	due    time.Time
 	told   []byte
+
+	// What the last answer was made of.
+	revision uint64
+	missing  []unansweredItem
+	again    bool // other rights are those of now
 }
 
 func (s *Server) watchHealth(w http.ResponseWriter, r *http.Request, q *healthQuery) error {
@@ -51,16 +57,42 @@ func (s *Server) watchHealth(w http.ResponseWriter, r *http.Request, q *healthQu
 	return nil
 }
 
-// compute is the data of the next event. Computing it takes no more than a part of the
-// time.
+// same reports whether nothing has changed that the last answer was made of. A page that is
+// open all day costs little in a cluster where nothing happens.
+func (h *healthWatch) same(ctx context.Context) (bool, error) {
+	cluster := h.query.cluster
+	missing, err := h.server.checkKnown(ctx, cluster)
+	if err != nil {
+		return false, err
+	}
+	revision, err := h.server.relations.health(cluster).Revision(ctx)
+	if err != nil {
+		return false, err
+	}
+	moved, err := h.rights.moved(ctx, cluster)
+	if err != nil {
+		return false, err
+	}
+	same := h.told != nil && !moved && !h.again && revision == h.revision && slices.Equal(missing, h.missing)
+	h.revision, h.missing, h.again = revision, missing, false
+	return same, nil
+}
+
+// compute is the data of the next event, that told last if it would be the same. Computing
+// it takes no more than a part of the time.
 func (h *healthWatch) compute(ctx context.Context) ([]byte, error) {
 	began := time.Now()
+	h.due = began.Add(min(retoldInterval, h.server.Heartbeat))
+	if same, err := h.same(ctx); same || err != nil {
+		return h.told, err
+	}
 	answer, err := h.server.askHealth(ctx, h.query)
 	if err != nil {
 		return nil, err
 	}
-	pause := min(retoldInterval, h.server.Heartbeat)
-	h.due = time.Now().Add(max(pause, min(retoldShare*time.Since(began), retoldPatience)))
+	if rest := time.Now().Add(min(retoldShare*time.Since(began), retoldPatience)); rest.After(h.due) {
+		h.due = rest
+	}
 	body, err := reply.JSON(answer, false)
 	if err != nil {
 		return nil, err
@@ -121,6 +153,7 @@ func (h *healthWatch) wait(ctx context.Context) error {
 		}
 		if h.rights.due() {
 			if moved, err := h.rights.moved(ctx, h.query.cluster); moved || err != nil {
+				h.again = true
 				return ctx.Err()
 			}
 		}

@@ -48,6 +48,7 @@ type entry struct {
 }
 
 type state struct {
+	revision   uint64 // of all that an answer is made of
 	kinds      []*kind
 	byResource map[schema.GroupResource]kindID
 	byKind     map[schema.GroupKind]kindID
@@ -107,6 +108,16 @@ func (x *Index) Stats(ctx context.Context) []Stats {
 	return all
 }
 
+// Revision is another one after anything has changed that an answer is made of, be it that
+// time has passed.
+func (x *Index) Revision(ctx context.Context) (uint64, error) {
+	if _, err := x.current(ctx); err != nil {
+		return 0, err
+	}
+	defer x.mu.RUnlock()
+	return x.revision, nil
+}
+
 // current brings the Index up to date and locks it for reading. After an error it is not
 // locked.
 func (x *Index) current(ctx context.Context) (now time.Time, err error) {
@@ -128,6 +139,7 @@ func (x *Index) current(ctx context.Context) (now time.Time, err error) {
 // passed.
 func (x *Index) judgeAgain(now time.Time) {
 	x.due = time.Time{}
+	x.revision++
 	for _, k := range x.kinds {
 		store := k.view.Store(inside.Cache)
 		if store == nil {

@@ -82,3 +82,41 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%v allocations for a pod of %d bytes, want at most 10", n, len(raw))
 	}
 }
+
+// TestRevision: it stays as long as an answer does.
+func TestRevision(t *testing.T) {
+	w := newWorld(t)
+	now := noon
+	w.index.now = func() time.Time { return now }
+	revision := func() uint64 {
+		r, err := w.index.Revision(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	last := revision()
+	for name, change := range map[string]func(){
+		"an object":           func() { w.Put("pods", "a/x", made("v1 Pod", time.Minute, `"status":{"phase":"Pending"}`)) },
+		"one that is good":    func() { w.Put("configmaps", "a/x", "") },
+		"the time":            func() { now = now.Add(time.Hour) },
+		"a state":             func() { w.Resource("nodes").State = cache.Stale },
+		"a deletion":          func() { w.Delete("configmaps", "a/x") },
+		"all from the outset": func() { w.index.Close() },
+	} {
+		if name == "the time" || name == "a deletion" {
+			w.Put("pods", "a/y", made("v1 Pod", 0, fmt.Sprintf(`"status":{"phase":"Pending","startTime":%q}`, now.Format(time.RFC3339))))
+			w.Put("configmaps", "a/x", "")
+			last = revision()
+		}
+		if again := revision(); again != last {
+			t.Errorf("before %s: %d, and then %d", name, last, again)
+		}
+		change()
+		next := revision()
+		if next == last {
+			t.Errorf("%s has changed, and the revision is the same", name)
+		}
+		last = revision()
+	}
+}

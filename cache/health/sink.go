@@ -30,6 +30,7 @@ type reading struct {
 func (s sink) Learn(deltas []follow.Delta) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.revision++ // it is called when there is something new
 	for _, k := range s.kinds {
 		k.known = false
 		k.view.Hold(nil)
@@ -62,7 +63,9 @@ func (s *state) learn(view *cache.View) bool {
 func (s sink) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	revision := s.revision
 	s.state = newState()
+	s.revision = revision
 }
 
 // Stamp is not known of what is good: after a relist that tells everything anew it is
