@@ -15,9 +15,9 @@ func (o *object) conditions(visit func(c *condition) bool) {
 		o.listed, o.looked = o.status.Get("conditions"), true
 	}
 	var c condition // one for all of them
-	elements(o.listed, func(v value) bool {
+	walked(o.listed, func(v value) (int, bool) {
 		c = condition{}
-		members(v, func(key []byte, v value) {
+		length := members(v, func(key []byte, v value) {
 			switch string(key) {
 			case "type":
 				c.kind = v
@@ -33,7 +33,7 @@ func (o *object) conditions(visit func(c *condition) bool) {
 				c.updated = v
 			}
 		})
-		return visit(&c)
+		return length, visit(&c)
 	})
 }
 

@@ -11,8 +11,9 @@ type container struct {
 	init                bool
 }
 
-func parseContainer(v value) (c container) {
-	members(v, func(key []byte, v value) {
+// parse returns how long v is.
+func (c *container) parse(v value) int {
+	return members(v, func(key []byte, v value) {
 		switch string(key) {
 		case "name":
 			c.name = v
@@ -31,7 +32,6 @@ func parseContainer(v value) (c container) {
 			})
 		}
 	})
-	return c
 }
 
 // role is what a container is called in a sentence.

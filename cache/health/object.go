@@ -29,12 +29,12 @@ type object struct {
 // begins: mostly that is the status.
 func parse(json []byte, now time.Time) *object {
 	o := &object{now: now}
-	var metadata value
+	seen := false // the metadata
 	data := rawjson.NewLazy(json)
 	if len(data) == 0 || data.Kind() != rawjson.Object {
 		return o
 	}
-	for parts := data.Parts(); o.apiVersion == nil || o.kind == nil || metadata == nil || o.spec == nil || o.status == nil; {
+	for parts := data.Parts(); o.apiVersion == nil || o.kind == nil || !seen || o.spec == nil || o.status == nil; {
 		key, _, v, ok := parts.Next()
 		if !ok {
 			break
@@ -45,19 +45,20 @@ func parse(json []byte, now time.Time) *object {
 		case "kind":
 			o.kind = v
 		case "metadata":
-			metadata = v
+			seen = true
+			parts.Passed(o.parseMetadata(v))
 		case "spec":
 			o.spec = v
 		case "status":
 			o.status = v
 		}
 	}
-	o.parseMetadata(metadata)
 	return o
 }
 
-func (o *object) parseMetadata(metadata value) {
-	members(metadata, func(key []byte, v value) {
+// parseMetadata returns how long it is.
+func (o *object) parseMetadata(metadata value) int {
+	return members(metadata, func(key []byte, v value) {
 		switch string(key) {
 		case "creationTimestamp":
 			o.created = v
@@ -73,16 +74,16 @@ func (o *object) parseMetadata(metadata value) {
 	})
 }
 
-// members visits the members of an object; nothing of what is none. The keys that rules
-// ask for are never written with escapes.
-func members(v value, visit func(key []byte, v value)) {
+// members visits the members of an object, nothing of what is none, and returns how long
+// it is, 0 if that is not known. The keys that rules ask for are never written with escapes.
+func members(v value, visit func(key []byte, v value)) int {
 	if len(v) == 0 || v.Kind() != rawjson.Object {
-		return
+		return 0
 	}
 	for parts := v.Parts(); ; {
 		key, _, member, ok := parts.Next()
 		if !ok {
-			return
+			return parts.End()
 		}
 		visit(key, member)
 	}
@@ -90,14 +91,24 @@ func members(v value, visit func(key []byte, v value)) {
 
 // elements visits those of an array, until visit returns false.
 func elements(v value, visit func(v value) bool) {
+	walked(v, func(v value) (int, bool) { return 0, visit(v) })
+}
+
+// walked is elements for who goes through all of each and so knows how long it is.
+func walked(v value, visit func(v value) (length int, more bool)) {
 	if len(v) == 0 || v.Kind() != rawjson.Array {
 		return
 	}
 	for parts := v.Parts(); ; {
 		_, _, element, ok := parts.Next()
-		if !ok || !visit(element) {
+		if !ok {
 			return
 		}
+		length, more := visit(element)
+		if !more {
+			return
+		}
+		parts.Passed(length)
 	}
 }
 

@@ -187,11 +187,11 @@ func each(p *podStatus, visit func(c *container) bool) {
 		if !more {
 			return
 		}
-		elements(list, func(v value) bool {
-			c = parseContainer(v)
-			c.init = i == 0
+		walked(list, func(v value) (int, bool) {
+			c = container{init: i == 0}
+			length := c.parse(v)
 			more = visit(&c)
-			return more
+			return length, more
 		})
 	}
 }

@@ -73,10 +73,11 @@ func textOf(raw []byte, plain bool) string {
 // Parts walks through the members of an object or the elements of an array, in
 // the order of the document, and reads no further than it has come.
 type Parts struct {
-	src   Lazy
-	i     int // of the value last returned, or of the bracket
-	begun bool
-	done  bool
+	src    Lazy
+	i      int // of the value last returned, or of the bracket
+	passed int // how long that value is, if it is known
+	begun  bool
+	done   bool
 }
 
 // Parts returns a walk through an object or array.
@@ -94,15 +95,29 @@ func (p *Parts) Next() (key []byte, plain bool, value Lazy, ok bool) {
 	}
 	end, plain := skipText(p.src, p.i+1)
 	if end < 0 {
-		p.done = true
+		p.done, p.i = true, len(p.src)
 		return nil, false, nil, false
 	}
 	key = p.src[p.i+1 : end-1]
 	if p.i = skipColon(p.src, end); p.i < 0 {
-		p.done = true
+		p.done, p.i = true, len(p.src)
 		return nil, false, nil, false
 	}
 	return key, plain, p.src[p.i:], true
+}
+
+// Passed says how long the part is that Next returned last, as End does of an object or
+// array that was walked through, so that it is not read once more to find its end. 0: it
+// is not known.
+func (p *Parts) Passed(length int) { p.passed = length }
+
+// End is how long the object or array is, after Next has found no more parts; before it is
+// 0.
+func (p *Parts) End() int {
+	if !p.done || p.i >= len(p.src) {
+		return 0
+	}
+	return p.i + 1
 }
 
 // KeyText is the text of a key that Next returned.
@@ -111,7 +126,10 @@ func KeyText(key []byte, plain bool) string { return textOf(key, plain) }
 // advance puts i at the next key or element.
 func (p *Parts) advance() bool {
 	if p.begun {
-		if p.i = skipValid(p.src, p.i); p.i < 0 {
+		if p.passed > 0 {
+			p.i, p.passed = p.i+p.passed, 0
+		} else if p.i = skipValid(p.src, p.i); p.i < 0 {
+			p.i = len(p.src)
 			return false
 		}
 		p.i = skipSpace(p.src, p.i)

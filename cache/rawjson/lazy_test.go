@@ -92,3 +92,36 @@ func FuzzLazy(f *testing.F) {
 		checkLazy(t, doc)
 	})
 }
+
+// TestPartsPassed: who walks through the parts of parts need not have them read again.
+func TestPartsPassed(t *testing.T) {
+	for _, text := range []string{
+		`{}`, `[]`, ` { "a" : { "b" : [ 1 , { } , [ ] , "]}" ] , "c" : "\\\"" } , "d" : -1.5e3 , "e" : null } `, `[[[[]],[{}]],{"a":[{"b":{"c":[1,2,3]}}]}]`,
+	} {
+		raw := NewLazy([]byte(text))
+		var walk func(l Lazy) int
+		walk = func(l Lazy) int {
+			if k := l.Kind(); k != Object && k != Array {
+				return 0
+			}
+			parts := l.Parts()
+			if parts.End() != 0 {
+				t.Errorf("%s: an end before it is reached", l)
+			}
+			for {
+				_, _, v, ok := parts.Next()
+				if !ok {
+					return parts.End()
+				}
+				n := walk(v)
+				if raw := len(v.Raw()); n != 0 && n != raw {
+					t.Errorf("%s: it is %d bytes long, not %d", v, raw, n)
+				}
+				parts.Passed(n)
+			}
+		}
+		if n := walk(raw); n != len(raw.Raw()) {
+			t.Errorf("%s: %d bytes, want %d", text, n, len(raw.Raw()))
+		}
+	}
+}
