@@ -85,7 +85,7 @@ func refused(c *container, reason string) Health {
 		h.Reason = last.Reason // CrashLoopBackOff says less
 	}
 	if c.restarts > 0 {
-		h.Message = fmt.Sprintf("%s; %d restarts", h.Message, c.restarts)
+		h.Message = h.Message + "; " + several(c.restarts, "restart")
 	}
 	return h
 }

@@ -142,6 +142,14 @@ func count(v value, absent int64) int64 {
 	return absent
 }
 
+// several is a number of things in words: 1 restart, 2 restarts.
+func several(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.FormatInt(n, 10) + " " + thing + "s"
+}
+
 func isTrue(v value) bool { return len(v) > 0 && v[0] == 't' }
 
 // when is a time as Kubernetes writes it, zero of anything else.

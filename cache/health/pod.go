@@ -1,7 +1,6 @@
 package health
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -161,7 +160,7 @@ func unstable(o *object, p *podStatus) (worst Health, found bool) {
 		if c.restarts >= flapsOften {
 			h.Status = Bad
 		}
-		h.Message = fmt.Sprintf("%s; it runs again after %d restarts", h.Message, c.restarts)
+		h.Message = h.Message + "; it runs again after " + several(c.restarts, "restart")
 		if !found || h.Status > worst.Status {
 			worst, found = h, true
 		}

@@ -16,7 +16,7 @@ func quota(o *object) (h Health) {
 	if len(hard) == 0 || hard.Kind() != rawjson.Object {
 		return Health{}
 	}
-	full := 0
+	full := int64(0)
 	for parts := hard.Parts(); ; {
 		key, plain, v, ok := parts.Next()
 		if !ok {
@@ -32,7 +32,7 @@ func quota(o *object) (h Health) {
 		}
 	}
 	if full > 1 {
-		h.Message += fmt.Sprintf(", and %d more resources are used up", full-1)
+		h.Message += fmt.Sprintf(", and all of %s more", several(full-1, "resource"))
 	}
 	return h
 }

@@ -82,7 +82,7 @@ var verdicts = []struct{ name, object, want string }{
 	{"pod, just out of memory", made("v1 Pod", time.Hour, podStatusOf("Running", "False", container0(ended(137, "OOMKilled", time.Second), "", 0))),
 		"bad OOMKilled: container web was killed for its use of memory (exit code 137)"},
 	{"pod, ran into memory a minute ago", made("v1 Pod", time.Hour, podStatusOf("Running", "True", container0(running, ended(137, "OOMKilled", time.Minute), 1))),
-		"progressing OOMKilled: container web was killed for its use of memory (exit code 137); it runs again after 1 restarts"},
+		"progressing OOMKilled: container web was killed for its use of memory (exit code 137); it runs again after 1 restart"},
 	{"pod, flapping", made("v1 Pod", time.Hour, podStatusOf("Running", "True", container0(running, ended(1, "Error", time.Minute), 9))),
 		"bad Error: container web ended with exit code 1; it runs again after 9 restarts"},
 	{"pod, failed long ago", made("v1 Pod", time.Hour, podStatusOf("Running", "True", container0(running, ended(1, "Error", time.Hour), 9))), "good"},
@@ -145,7 +145,7 @@ var verdicts = []struct{ name, object, want string }{
 	{"cron job, suspended", made("batch/v1 CronJob", time.Hour, `"spec":{"suspend":true}`), "good Suspended: it is suspended"},
 	{"autoscaler", made("autoscaling/v2 HorizontalPodAutoscaler", time.Hour, conds(cond("AbleToScale", "True", "", "", time.Hour), cond("ScalingActive", "False", "FailedGetResourceMetric", "no metrics", time.Hour))), "bad FailedGetResourceMetric: no metrics"},
 	{"autoscaler, off", made("autoscaling/v2 HorizontalPodAutoscaler", time.Hour, conds(cond("ScalingActive", "False", "ScalingDisabled", "", time.Hour))), "good"},
-	{"budget", made("policy/v1 PodDisruptionBudget", time.Hour, `"status":{"currentHealthy":1,"desiredHealthy":2,"expectedPods":3}`), "progressing InsufficientPods: 1 pods are healthy and 2 have to be: none may be evicted"},
+	{"budget", made("policy/v1 PodDisruptionBudget", time.Hour, `"status":{"currentHealthy":1,"desiredHealthy":2,"expectedPods":3}`), "progressing InsufficientPods: 1 of 2 pods are healthy that have to be: none may be evicted"},
 	{"budget, nothing to spare", made("policy/v1 PodDisruptionBudget", time.Hour, `"status":{"currentHealthy":2,"desiredHealthy":2,"expectedPods":2,"disruptionsAllowed":0}`), "good"},
 
 	{"service", made("v1 Service", time.Hour, `"spec":{"type":"ClusterIP"},"status":{"loadBalancer":{}}`), "good"},
@@ -162,7 +162,7 @@ var verdicts = []struct{ name, object, want string }{
 	{"definition, in conflict", made("apiextensions.k8s.io/v1 CustomResourceDefinition", time.Hour, conds(cond("NamesAccepted", "False", "PluralConflict", "taken", time.Hour))), "bad PluralConflict: taken"},
 	{"api service", made("apiregistration.k8s.io/v1 APIService", time.Hour, conds(cond("Available", "False", "MissingEndpoints", "no endpoints", time.Hour))), "bad MissingEndpoints: no endpoints"},
 	{"quota", made("v1 ResourceQuota", time.Hour, `"status":{"hard":{"pods":"10","services.loadbalancers":"0"},"used":{"pods":"9","services.loadbalancers":"0"}}`), "good"},
-	{"quota, full", made("v1 ResourceQuota", time.Hour, `"status":{"hard":{"requests.memory":"1Gi","pods":"10"},"used":{"requests.memory":"1024Mi","pods":"10"}}`), "bad QuotaExhausted: 1024Mi of 1Gi requests.memory are used, and 1 more resources are used up"},
+	{"quota, full", made("v1 ResourceQuota", time.Hour, `"status":{"hard":{"requests.memory":"1Gi","pods":"10"},"used":{"requests.memory":"1024Mi","pods":"10"}}`), "bad QuotaExhausted: 1024Mi of 1Gi requests.memory are used, and all of 1 resource more"},
 	{"request", made("certificates.k8s.io/v1 CertificateSigningRequest", time.Hour, `"status":{}`), "bad Pending: nobody has approved it"},
 
 	{"certificate", made("cert-manager.io/v1 Certificate", time.Hour, statusWith(`"notAfter":"2026-03-01T00:00:00Z"`, cond("Ready", "True", "Ready", "", time.Hour))), "good"},

@@ -26,7 +26,7 @@ func budget(o *object) Health {
 	if have < want && count(o.status.Get("expectedPods"), 0) > 0 {
 		return Health{
 			Status: Progressing, Reason: "InsufficientPods", Since: allowed.since(),
-			Message: fmt.Sprintf("%d pods are healthy and %d have to be: none may be evicted", have, want),
+			Message: fmt.Sprintf("%d of %s are healthy that have to be: none may be evicted", have, several(want, "pod")),
 		}
 	}
 	return Health{}
