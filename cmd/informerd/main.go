@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/informerd/informerd/cmd/informerd/config"
+	"github.com/informerd/informerd/cmd/informerd/terminal"
 )
 
 const (
@@ -27,12 +28,17 @@ func main() {
 	// From the first signal on the default is back: a second one ends the
 	// process at once.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(runAs(ctx, terminal.CalledAs(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run is the whole program but for the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := newRootCommand()
+	return runAs(ctx, "informerd", args, stdout, stderr)
+}
+
+// runAs is run under the name that the program was called by.
+func runAs(ctx context.Context, name string, args []string, stdout, stderr io.Writer) int {
+	root := newRootCommand(name)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -50,6 +56,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "informerd: %v\nRun '%s --help' for usage.\n", err, cmd.CommandPath())
 		return exitUsage
 	}
+	if code, message, known := terminal.Outcome(err); known {
+		if message != "" {
+			fmt.Fprintf(stderr, "informerd: %s\n", message)
+		}
+		return code
+	}
 	fmt.Fprintf(stderr, "informerd: %v\n", err)
 	return exitFailure
 }
@@ -63,7 +75,7 @@ func usagef(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
 
-func newRootCommand() *cobra.Command {
+func newRootCommand(name string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "informerd",
 		Short: "A read replica of the Kubernetes API",
@@ -72,13 +84,15 @@ copy in memory and on disk, and answers queries over HTTP.`,
 		Example: `  informerd serve                       # the current kubeconfig, on 127.0.0.1:8080
   informerd serve --config config.yaml
   informerd check config.yaml           # is it valid, and what does it select?
-  informerd resources                   # what the cluster serves, and what is watched`,
+  informerd resources                   # what the cluster serves, and what is watched
+  informerd get pods -A                 # ask a running one, as kubectl asks the cluster
+  informerd search checkout`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
 		RunE:          unknownCommand,
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(
 		newServeCommand(),
@@ -88,6 +102,7 @@ copy in memory and on disk, and answers queries over HTTP.`,
 		newSnapshotCommand(),
 		newVersionCommand(),
 	)
+	terminal.Commands(root)
 	usageErrors(root)
 	return root
 }
