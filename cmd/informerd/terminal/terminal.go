@@ -26,7 +26,7 @@ func Commands(root *cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: group, Title: "Questions to a running informerd:"})
 	for _, cmd := range []*cobra.Command{
 		newGetCommand(), newCountCommand(), newSearchCommand(), newTreeCommand(), newUsedByCommand(),
-		newDanglingCommand(), newTopCommand(), newWatchCommand(), newWaitCommand(), newDiffCommand(), newExplainCommand(),
+		newDanglingCommand(), newHealthCommand(), newTopCommand(), newWatchCommand(), newWaitCommand(), newDiffCommand(), newExplainCommand(),
 	} {
 		cmd.GroupID = group
 		root.AddCommand(cmd)
