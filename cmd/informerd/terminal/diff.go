@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
@@ -97,7 +98,7 @@ func (c *diffCommand) diff(s *session, sides [2]side) error {
 			return err
 		}
 		names[i] = strings.TrimPrefix(side.cluster+"/"+strings.Join(steps, "/"), "/")
-		lines[i] = difflib.SplitLines(text)
+		lines[i] = slices.Collect(strings.Lines(text))
 	}
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
 		A: lines[0], B: lines[1], FromFile: names[0], ToFile: names[1], Context: max(c.context, 0),
