@@ -139,7 +139,7 @@ func (w *world) add(tb testing.TB, group, resource, kind string, namespaced bool
 		}
 		all = append(all, o)
 	}
-	store.Replace("", all, "100")
+	store.Replace("", all, "100000")
 	w.resources = append(w.resources, h)
 }
 
@@ -180,6 +180,14 @@ func ownedBy(kind, name, uid string) string {
 // ConfigMap, one that is not there, a pod alone in another namespace, and a node.
 func newWorld(tb testing.TB) *world {
 	tb.Helper()
+	w := newShop(tb, nil, nil)
+	w.serve(tb)
+	return w
+}
+
+// newShop has more pods and ReplicaSets, and does not serve yet.
+func newShop(tb testing.TB, pods, replicaSets []string) *world {
+	tb.Helper()
 	w := &world{}
 	owner := ownedBy("ReplicaSet", "web-1", "rs")
 	w.add(tb, "", "configmaps", "ConfigMap", true, "cm",
@@ -187,13 +195,12 @@ func newWorld(tb testing.TB) *world {
 		`{"metadata":{"name":"two","namespace":"shop","uid":"c2","resourceVersion":"2"},"data":{"a":"1","b":"3"}}`)
 	w.add(tb, "", "nodes", "Node", false, "no",
 		`{"metadata":{"name":"n1","uid":"n1","resourceVersion":"3"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}`)
-	w.add(tb, "", "pods", "Pod", true, "po",
-		pod("shop", "web-1-a", "n1", "Running", 4, owner), pod("shop", "web-1-b", "n1", "Pending", 5, owner), pod("team", "alone", "n1", "Running", 6, ""))
+	w.add(tb, "", "pods", "Pod", true, "po", append(pods,
+		pod("shop", "web-1-a", "n1", "Running", 4, owner), pod("shop", "web-1-b", "n1", "Pending", 5, owner), pod("team", "alone", "n1", "Running", 6, ""))...)
 	w.add(tb, "apps", "deployments", "Deployment", true, "deploy",
 		`{"metadata":{"name":"web","namespace":"shop","uid":"d","resourceVersion":"7","generation":2},"spec":{"replicas":2},"status":{"observedGeneration":1,"readyReplicas":1,"conditions":[{"type":"Available","status":"True"}]}}`)
-	w.add(tb, "apps", "replicasets", "ReplicaSet", true, "rs",
-		`{"metadata":{"name":"web-1","namespace":"shop","uid":"rs","resourceVersion":"8"`+ownedBy("Deployment", "web", "d")+`},"spec":{"replicas":2},"status":{"readyReplicas":1}}`)
-	w.serve(tb)
+	w.add(tb, "apps", "replicasets", "ReplicaSet", true, "rs", append(replicaSets,
+		`{"metadata":{"name":"web-1","namespace":"shop","uid":"rs","resourceVersion":"8"`+ownedBy("Deployment", "web", "d")+`},"spec":{"replicas":2},"status":{"readyReplicas":1}}`)...)
 	return w
 }
 
