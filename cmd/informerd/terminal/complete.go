@@ -28,7 +28,7 @@ func (s *selection) complete(propose proposer) func(*cobra.Command, []string, st
 		if err != nil || s.settle() != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		defer opened.CloseIdle()
+		defer opened.Close()
 		opened.ctx = ctx
 		opened.Client.Quiet()
 		// Of a list the last part is completed.

@@ -3,7 +3,6 @@ package terminal
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -50,5 +49,3 @@ func (c *connection) completeContexts(_ *cobra.Command, _ []string, _ string) ([
 
 // defaultService is what deploy/ calls it.
 const defaultService = "informerd/informerd"
-
-func describeContext(name string) string { return fmt.Sprintf("context %q of the kubeconfig", name) }

@@ -42,7 +42,7 @@ func (c *connection) run(cmd *cobra.Command, ask func(*session) error) error {
 	if err != nil {
 		return err
 	}
-	defer s.CloseIdle()
+	defer s.Close()
 	err = ask(s)
 	if flushed := s.out.Flush(); err == nil {
 		err = flushed

@@ -239,7 +239,7 @@ func runCommand(ctx context.Context, args ...string) result {
 func writeKubeconfig(tb testing.TB, server, namespace string) string {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), "kubeconfig")
-	text := `{apiVersion: v1, kind: Config, current-context: ctx, clusters: [{name: c, cluster: {server: "` + server + `"}}],
+	text := `{apiVersion: v1, kind: Config, current-context: ctx, clusters: [{name: c, cluster: {server: "` + server + `", insecure-skip-tls-verify: true}}],
 users: [{name: u, user: {token: secret}}], contexts: [{name: ctx, context: {cluster: c, user: u, namespace: ` + namespace + `}}]}`
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		tb.Fatal(err)

@@ -29,6 +29,8 @@ type Client struct {
 	Server string
 	// Source says where the address is from: "--server", "INFORMERD".
 	Source string
+	// Closed is called by Close; nil is nothing.
+	Closed func()
 
 	base *url.URL
 	http *http.Client
@@ -92,8 +94,13 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// CloseIdle closes connections that nothing is under way on.
-func (c *Client) CloseIdle() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
+// Close closes connections that nothing is under way on.
+func (c *Client) Close() {
+	utilnet.CloseIdleConnectionsFor(c.http.Transport)
+	if c.Closed != nil {
+		c.Closed()
+	}
+}
 
 // Quiet keeps warnings to itself.
 func (c *Client) Quiet() { c.warn = func(string) {} }

@@ -23,7 +23,7 @@ func newClient(tb testing.TB, server string) (*Client, *[]string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(c.CloseIdle)
+	tb.Cleanup(c.Close)
 	return c, &warned
 }
 
