@@ -42,7 +42,7 @@ func (h *held) Spec() cache.Spec { return h.spec }
 func (h *held) View() *cache.View {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	v := &cache.View{Spec: h.spec, State: h.state, Since: time.Now(), Proof: time.Now()}
+	v := &cache.View{Spec: h.spec, State: h.state, Since: then, Proof: time.Now()}
 	if h.state.Readable() {
 		v.Hold(h.store)
 	}
@@ -246,3 +246,6 @@ users: [{name: u, user: {token: secret}}], contexts: [{name: ctx, context: {clus
 	}
 	return file
 }
+
+// then is when all resources became what they are.
+var then = time.Now()
