@@ -69,7 +69,14 @@ func (g *getCommand) printTables(s *session, questions []question) error {
 		var a tableAnswer
 		v := g.values(q)
 		v.Set("view", "table")
-		if err := s.JSON(s.ctx, client.Path("query"), v, &a); err != nil {
+		members := map[string]any{"metadata": &a.Metadata, "columns": &a.Columns}
+		err := s.Items(s.ctx, client.Path("query"), v, members, func(items *json.Decoder) error {
+			var row tableRow
+			err := items.Decode(&row)
+			a.Items = append(a.Items, row)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		p.add(s, &a)

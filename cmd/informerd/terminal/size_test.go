@@ -18,7 +18,8 @@ func largeWorld(tb testing.TB, pods int) *world {
 		app := i % 200
 		objects = append(objects, strings.Replace(
 			pod(fmt.Sprintf("ns-%d", app%50), fmt.Sprintf("app-%d-%d", app, i), fmt.Sprintf("node-%d", i%500), "Running", 2000+i, ownedBy("ReplicaSet", fmt.Sprintf("app-%d", app), fmt.Sprintf("rs-%d", app))),
-			`"labels":{`, fmt.Sprintf(`"annotations":{"filler":%q},"labels":{"tier":"t%d",`, filler[:2000+i%1000], i%7), 1))
+			`"labels":{"app":"web"}`, fmt.Sprintf(`"labels":{"app":"web","tier":"t%d"},"annotations":{"checksum":%q}`, i%7, filler[:200]), 1))
+		objects[i] = strings.Replace(objects[i], `"volumes":[`, fmt.Sprintf(`"env":%q,"volumes":[`, filler[:2000+i%1000]), 1)
 	}
 	w := newShop(tb, objects, replicaSets)
 	w.serve(tb)
