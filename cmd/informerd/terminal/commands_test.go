@@ -183,3 +183,39 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 }
+
+// TestClusters: what is of several clusters says so, or asks which is meant.
+func TestClusters(t *testing.T) {
+	w := newTwins(t)
+	for line, want := range map[string]result{
+		"get nodes -o name":                         {out: "node/n-east\nnode/n-west\n"},
+		"get nodes -o name --cluster west":          {out: "node/n-west\n"},
+		"get nodes --cluster south":                 {err: `cluster: "south" is not configured (there is: east, west)`, code: ExitUsage},
+		"get cm one -n shop -o csv --fields data.a": {out: "data.a\r\n0\r\n1\r\n"},
+		"count cm": {out: "APIVERSION   KIND        COUNT\nv1           ConfigMap   2\n"},
+		"diff cm/one -n shop --cluster east --cluster west": {out: "--- east/configmaps/shop/one\n+++ west/configmaps/shop/one\n@@ -1,5 +1,5 @@\n apiVersion: v1\n data:\n-  a: \"0\"\n+  a: \"1\"\n kind: ConfigMap\n metadata: {}\n", code: ExitNo},
+		"diff cm/a cm/b --cluster east --cluster west":      {err: "two objects are of one cluster here: name one object for two clusters", code: ExitUsage},
+		"search one --cluster east -o name":                 {out: "configmaps/shop/one\n"},
+		"search one --cluster east --cluster west":          {err: "--cluster: this question is about one cluster, not 2", code: ExitUsage},
+		"top": {err: "there are nodes of several clusters: say which with --cluster", code: ExitUsage},
+		"wait cm/one -n shop --for object.data.a=='1' --timeout 0": {err: "not so: object.data.a=='1'\nconfigmap/one", code: ExitNo},
+	} {
+		got := w.run(t, strings.Fields(line)...)
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(result{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", line, diff)
+		}
+	}
+	if got := w.run(t, "get", "cm/one", "-n", "shop", "-o", "yaml"); !strings.Contains(got.out, "cluster: east") || !strings.Contains(got.out, "cluster: west") {
+		t.Errorf("%+v", got)
+	}
+	if got := w.run(t, "get", "nodes"); !strings.HasPrefix(got.out, "CLUSTER   NAME") || !strings.Contains(got.out, "\nwest      n-west") {
+		t.Errorf("%+v", got)
+	}
+	watching := w.start(t, "watch", "nodes")
+	watching.out.wait(t, "east/node/n-east", "west/node/n-west")
+	watching.stop()
+	watching.end(t)
+	if got := w.run(t, "tree", "cm/one", "-n", "shop"); got.code != ExitUsage || !strings.Contains(got.err, "name one") {
+		t.Errorf("%+v", got)
+	}
+}

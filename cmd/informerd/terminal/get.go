@@ -119,7 +119,11 @@ func (g *getCommand) print(s *session, questions []question) error {
 	}
 	if len(questions) == 1 {
 		if steps, ok := questions[0].object(g.selection); ok {
-			return g.printObject(s, steps)
+			err := g.printObject(s, steps)
+			var refused *client.StatusError
+			if !errors.As(err, &refused) || !refused.Names("cluster") {
+				return err // else there is one in each of several clusters
+			}
 		}
 		return g.copyList(s, questions[0])
 	}

@@ -137,14 +137,16 @@ func (c *topCommand) nodes(s *session) error {
 	if err := s.JSON(s.ctx, client.Path("query"), v, &nodes); err != nil {
 		return err
 	}
+	for _, n := range nodes.Items {
+		if n.Cluster != nodes.Items[0].Cluster {
+			return usagef("there are nodes of several clusters: say which with --cluster")
+		}
+	}
 	demands, err := c.demands(s, "spec.nodeName")
 	if err != nil {
 		return err
 	}
 	for _, n := range nodes.Items {
-		if n.Cluster != nodes.Items[0].Cluster {
-			return usagef("there are nodes of several clusters: say which with --cluster")
-		}
 		i := slices.IndexFunc(demands, func(d *demand) bool { return d.name == n.Metadata.Name })
 		if i < 0 {
 			i, demands = len(demands), append(demands, &demand{name: n.Metadata.Name, pods: "0"})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -67,6 +68,13 @@ func (c *watchCommand) watch(s *session, targets []target) error {
 			return err
 		}
 	}
+	if len(c.clusters) != 1 {
+		known, err := s.clusters()
+		if err != nil {
+			return err
+		}
+		p.clusters = len(known) > 1
+	}
 	p.begin()
 	ctx := s.ctx
 	if c.timeout > 0 {
@@ -95,7 +103,9 @@ type changePrinter struct {
 	*watchCommand
 	session *session
 	custom  []customColumn
-	now     func() time.Time
+	// clusters is that names have their cluster before them: there are several.
+	clusters bool
+	now      func() time.Time
 
 	mu      sync.Mutex // guards the following, and session.out
 	columns []int      // widths so far: what comes is not known
@@ -173,6 +183,9 @@ func (p *changePrinter) object(e *change, raw []byte) error {
 		return err
 	}
 	title := o.typeName() + "/" + o.Metadata.Name
+	if cluster, _, ok := strings.Cut(e.Resource, "/"); ok && p.clusters {
+		title = cluster + "/" + title
+	}
 	switch p.name {
 	case "name":
 		p.line([]string{title}, false)

@@ -77,10 +77,14 @@ func (h *held) apply(tb testing.TB, typ cache.EventType, object string) {
 // world is what a server serves, by the names of resources.
 type world struct {
 	resources []*held
+	clusters  []string // none: one without a name
 	url       string
 }
 
 func (w *world) Lookup(cluster, name string) (server.Resource, error) {
+	if cluster == "" && len(w.clusters) > 1 {
+		return nil, &cache.InvalidError{Parameter: "cluster", Message: "there are several, name one"}
+	}
 	for _, h := range w.resources {
 		s := h.spec
 		if slices.Contains(append([]string{s.Name(), s.GVR.Resource, s.Singular, s.Kind}, s.ShortNames...), name) && (cluster == "" || cluster == s.Cluster) {
@@ -107,7 +111,11 @@ func (w *world) Resources() (all []server.Resource) {
 }
 
 func (w *world) Clusters() []cache.ClusterStatus {
-	return []cache.ClusterStatus{{Discovered: true, Reachable: true, Server: "https://127.0.0.1:6443"}}
+	var all []cache.ClusterStatus
+	for _, name := range append(slices.Clone(w.clusters), "")[:max(1, len(w.clusters))] {
+		all = append(all, cache.ClusterStatus{Name: name, Discovered: true, Reachable: true, Server: "https://127.0.0.1:6443"})
+	}
+	return all
 }
 
 func (w *world) SnapshotStatus() cache.SnapshotStatus { return cache.SnapshotStatus{} }
@@ -122,7 +130,7 @@ func (w *world) of(name string) *held {
 func (w *world) add(tb testing.TB, group, resource, kind string, namespaced bool, short string, objects ...string) {
 	tb.Helper()
 	spec := cache.Spec{
-		Resource: cache.Resource{GVR: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}},
+		Resource: cache.Resource{Cluster: w.adding(), GVR: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}},
 		Kind:     kind, Singular: strings.ToLower(kind), ShortNames: []string{short}, Namespaced: namespaced, Watch: true,
 	}
 	store, err := cache.NewStore(spec, cache.StoreOptions{})
@@ -141,6 +149,14 @@ func (w *world) add(tb testing.TB, group, resource, kind string, namespaced bool
 	}
 	store.Replace("", all, "100000")
 	w.resources = append(w.resources, h)
+}
+
+// adding is the cluster that resources are added to.
+func (w *world) adding() string {
+	if len(w.clusters) == 0 {
+		return ""
+	}
+	return w.clusters[len(w.clusters)-1]
 }
 
 // serve runs a server of w until the test ends.
@@ -201,6 +217,20 @@ func newShop(tb testing.TB, pods, replicaSets []string) *world {
 		`{"metadata":{"name":"web","namespace":"shop","uid":"d","resourceVersion":"7","generation":2},"spec":{"replicas":2},"status":{"observedGeneration":1,"readyReplicas":1,"conditions":[{"type":"Available","status":"True"}]}}`)
 	w.add(tb, "apps", "replicasets", "ReplicaSet", true, "rs", append(replicaSets,
 		`{"metadata":{"name":"web-1","namespace":"shop","uid":"rs","resourceVersion":"8"`+ownedBy("Deployment", "web", "d")+`},"spec":{"replicas":2},"status":{"readyReplicas":1}}`)...)
+	return w
+}
+
+// newTwins are two clusters, with a ConfigMap of the same name and a node of another.
+func newTwins(tb testing.TB) *world {
+	tb.Helper()
+	w := &world{}
+	for i, name := range []string{"east", "west"} {
+		w.clusters = append(w.clusters, name)
+		w.add(tb, "", "configmaps", "ConfigMap", true, "cm", fmt.Sprintf(`{"metadata":{"name":"one","namespace":"shop","uid":"c%d","resourceVersion":"1"},"data":{"a":"%[1]d"}}`, i))
+		w.add(tb, "", "nodes", "Node", false, "no", fmt.Sprintf(`{"metadata":{"name":"n-%s","uid":"n%s","resourceVersion":"3"}}`, name, name))
+	}
+	slices.SortFunc(w.resources, func(a, b *held) int { return a.spec.Resource.Compare(b.spec.Resource) })
+	w.serve(tb)
 	return w
 }
 
