@@ -3,6 +3,7 @@ package terminal
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -54,6 +55,9 @@ func (c *connection) flags(cmd *cobra.Command) {
 // connect is a client of the first of: --server, INFORMERD, the cluster of a context that
 // was named, this machine, the cluster of the current context.
 func (c *connection) connect(ctx context.Context, warn func(string)) (*client.Client, error) {
+	if err := c.checkCertificate(); err != nil {
+		return nil, err
+	}
 	switch env := os.Getenv(serverEnv); {
 	case c.server != "":
 		return c.dial(c.server, "--server", warn)
@@ -79,6 +83,21 @@ func (c *connection) dial(server, source string, warn func(string)) (*client.Cli
 		return nil, usagef("%s: %w", source, err)
 	}
 	return found, nil
+}
+
+// checkCertificate reads the certificate to show: client-go would go on without one that
+// cannot be read, as somebody else.
+func (c *connection) checkCertificate() error {
+	if c.config.CertFile == "" && c.config.KeyFile == "" {
+		return nil
+	}
+	if c.config.CertFile == "" || c.config.KeyFile == "" {
+		return usagef("--client-certificate and --client-key belong together")
+	}
+	if _, err := tls.LoadX509KeyPair(c.config.CertFile, c.config.KeyFile); err != nil {
+		return usagef("--client-certificate, --client-key: %w", err)
+	}
+	return nil
 }
 
 // answers tells whether anything listens at server, which is on this machine.
