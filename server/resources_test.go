@@ -39,6 +39,7 @@ func TestResourcesGolden(t *testing.T) {
 	w := newWorld(t)
 	w.pods.status.Relists, w.pods.status.Expired, w.pods.status.SnapshotAt = 2, 1, then.Add(time.Minute)
 	w.pods.spec.Namespaces = []string{"team-*"}
+	w.secrets.spec.Redact = []string{"data", "stringData"}
 	w.nodes.set(cache.Stale, "the watch is down")
 	w.secrets.status.SnapshotDrops, w.secrets.status.SnapshotReason = 1, "snapshot is damaged"
 	body := w.get(t, "/v1/resources?pretty").Body.Bytes()

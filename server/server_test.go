@@ -145,6 +145,16 @@ func TestPage(t *testing.T) {
 			t.Errorf("GET %s = %d", path, rec.Code)
 		}
 	}
+	for _, accept := range []string{"", "gzip"} {
+		tag := w.get(t, "/app.js", "Accept-Encoding", accept).Header().Get("ETag")
+		rec := w.get(t, "/app.js", "Accept-Encoding", accept, "If-None-Match", tag)
+		if tag == "" || rec.Code != 304 || rec.Body.Len() != 0 {
+			t.Errorf("the same file again (encoding %q, ETag %s) = %d with %d bytes, want 304 with none", accept, tag, rec.Code, rec.Body.Len())
+		}
+		if rec := w.get(t, "/", "Accept-Encoding", accept, "If-None-Match", tag); rec.Code != 200 {
+			t.Errorf("another file with the ETag of /app.js = %d", rec.Code)
+		}
+	}
 	none := newWorld(t, func(o *Options) { o.Web = nil })
 	wantStatus(t, none.get(t, "/"), 404, metav1.StatusReasonNotFound, "/v1/resources")
 }

@@ -1,8 +1,8 @@
-// The whole page but the drawing of graphs must stay under 60 KB of gzip.
+// The whole page but the drawing of graphs must stay under 75 KB of gzip.
 import { readdirSync, readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-const limit = 60 * 1024;
+const limit = 75 * 1024;
 const dist = new URL("../../dist/", import.meta.url);
 const html = readFileSync(new URL("index.html", dist), "utf8");
 // What loads with the page; other scripts wait until they are wanted.

@@ -139,8 +139,9 @@ export interface KubeObject {
 
 export interface FilterErrors {
   count: number;
+  /** One of them, and why it has none. */
   object?: string;
-  message?: string;
+  first?: string;
 }
 
 /** What a list of many resources says of one of them. */

@@ -80,10 +80,10 @@ export function App() {
             Resources
           </a>
         </nav>
-        <button type="button" class="search-button" onClick={() => (paletteOpen.value = true)} aria-keyshortcuts="Control+K /">
+        <button type="button" class="search-button" aria-label="Search kinds and objects" onClick={() => (paletteOpen.value = true)} aria-keyshortcuts="Control+K /">
           <Icon name="search" />
-          <span>Search kinds and objects</span>
-          <kbd>/</kbd>
+          <span aria-hidden="true">Search kinds and objects</span>
+          <kbd aria-hidden="true">/</kbd>
         </button>
         <button type="button" class="button quiet" aria-label="Keys and marks" title="Keys and marks (?)" onClick={() => (helpOpen.value = true)}>
           ?
@@ -95,12 +95,26 @@ export function App() {
         {v === "objects" && <Objects />}
         {v === "object" && <ObjectView />}
         {v === "overview" && <Overview />}
+        {v === null && <NoView />}
       </main>
       <StatusLine />
       {paletteOpen.value && <Palette onClose={() => (paletteOpen.value = false)} />}
       {helpOpen.value && <Help onClose={() => (helpOpen.value = false)} />}
       <div class={"toast" + (notice.value ? " on" : "")} role="status">
         {notice.value}
+      </div>
+    </div>
+  );
+}
+
+function NoView() {
+  return (
+    <div class="view">
+      <div class="head"><h1>No such view</h1></div>
+      <div class="absent">
+        <StateIcon state="none" />
+        <h2>There is no view called <code>{params.value.get("view")}</code></h2>
+        <p>There are <a href={href("overview")}>overview</a>, <a href={href("resources")}>resources</a>, <code>objects</code> and <code>object</code>.</p>
       </div>
     </div>
   );

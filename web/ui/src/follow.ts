@@ -43,6 +43,8 @@ export interface FollowStatus {
   streaming: boolean;
   /** For how many objects the filter has no value, and why for one of them. */
   filterErrors?: FilterErrors;
+  /** The same of changes that came since, as the stream tells. */
+  lateErrors?: FilterErrors;
 }
 
 /** The first page is small, so that it is on the screen at once. */
@@ -146,7 +148,7 @@ export class Follower {
       const { body } = await get<List>(this.url({ sort, limit, continue: token }), this.stop.signal);
       if (n === 0) {
         this.since = this.source.since(body);
-        this.tell({ error: null, filterErrors: filterErrorsOf(body) });
+        this.tell({ error: null, filterErrors: filterErrorsOf(body), lateErrors: undefined });
       }
       token = body.metadata.continue ?? "";
       read += body.items.length;
@@ -191,7 +193,7 @@ export class Follower {
     };
     for (const e of events) {
       if (e.type === "ERROR") continue; // the stream reports it
-      const m = JSON.parse(e.data) as { resource?: string; object?: KubeObject };
+      const m = JSON.parse(e.data) as { resource?: string; object?: KubeObject; filterErrors?: FilterErrors };
       const resource = this.source.ofEvent(m.resource);
       switch (e.type) {
         case "ADDED":
@@ -206,6 +208,9 @@ export class Follower {
           if (!resource) break;
           this.anew.push(resource);
           this.handlers.begin([resource]);
+          break;
+        case "WARNING":
+          if (m.filterErrors) this.tell({ lateErrors: { ...m.filterErrors, count: m.filterErrors.count + (this.status.lateErrors?.count ?? 0) } });
           break;
         case "BOOKMARK":
           flush();
@@ -222,6 +227,8 @@ function known(e: unknown): ApiError | LinkError {
   return e instanceof ApiError || e instanceof LinkError ? e : new LinkError(errorText(e));
 }
 
+/** Of many resources together: how many, and the first one's reason. */
 function filterErrorsOf(list: List): FilterErrors | undefined {
-  return list.metadata.filterErrors ?? list.metadata.resources?.find((r) => r.filterErrors)?.filterErrors;
+  const parts = (list.metadata.resources ?? []).flatMap((r) => r.filterErrors ?? []);
+  return list.metadata.filterErrors ?? (parts[0] && { ...parts[0], count: parts.reduce((n, p) => n + p.count, 0) });
 }

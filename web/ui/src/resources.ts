@@ -20,6 +20,8 @@ export interface Resource {
   namespaces?: string[];
   labelSelector?: string;
   fieldSelector?: string;
+  /** Paths whose values are not known: they are served as "". */
+  redacted?: string[];
   state: State;
   reason?: string;
   since?: string;
@@ -101,6 +103,11 @@ export function match(pattern: string, cluster = ""): Resource[] {
     for (const r of found) if (r && !out.includes(r)) out.push(r);
   }
   return out;
+}
+
+/** Which of the names nothing is called. */
+export function unknownNames(pattern: string, cluster = ""): string[] {
+  return pattern.split(",").filter((one) => one && match(one, cluster).length === 0);
 }
 
 /** The same as the API knows it: it would refuse names that nothing has. */

@@ -1,19 +1,21 @@
 import { computed, signal } from "@preact/signals";
+import { enter, entryOf, nextEntry } from "./comeback";
 
 // The address carries the whole state of a view, in the words of the API:
 // ./?view=objects&resource=pods&namespace=shop&labelSelector=app%3Dweb&sort=-age
 
-export type View = "overview" | "resources" | "objects" | "object" | "compare";
-const views: View[] = ["overview", "resources", "objects", "object", "compare"];
+export type View = "overview" | "resources" | "objects" | "object";
+const views: View[] = ["overview", "resources", "objects", "object"];
 
 export type Value = string | string[] | undefined | null;
 
 /** The query of the address, without the question mark. */
 export const search = signal(typeof location === "undefined" ? "" : location.search.slice(1));
 export const params = computed(() => new URLSearchParams(search.value));
-export const view = computed<View>(() => {
-  const v = params.value.get("view") as View;
-  return views.includes(v) ? v : "overview";
+/** The view of the address; null if there is none of that name. */
+export const view = computed<View | null>(() => {
+  const v = (params.value.get("view") || "overview") as View;
+  return views.includes(v) ? v : null;
 });
 
 export function query(values: Record<string, Value>): string {
@@ -34,7 +36,7 @@ export function href(view: View, values: Record<string, Value> = {}): string {
 export function go(to: string): void {
   const next = to.startsWith("./?") ? to.slice(3) : to;
   if (next === search.value) return;
-  history.pushState(null, "", "./?" + next);
+  history.pushState({ entry: nextEntry() }, "", "./?" + next);
   search.value = next;
 }
 
@@ -44,13 +46,17 @@ export function update(values: Record<string, Value>, push = false): void {
   for (const k of params.value.keys()) all[k] = params.value.getAll(k);
   const next = query({ ...all, ...values });
   if (next === search.value) return;
-  history[push ? "pushState" : "replaceState"](null, "", "./?" + next);
+  if (push) history.pushState({ entry: nextEntry() }, "", "./?" + next);
+  else history.replaceState(history.state, "", "./?" + next);
   search.value = next;
 }
 
 /** Follows the history, and plain clicks on links within the page. */
 export function follow(): void {
-  addEventListener("popstate", () => (search.value = location.search.slice(1)));
+  addEventListener("popstate", (e) => {
+    enter(entryOf(e.state));
+    search.value = location.search.slice(1);
+  });
   document.addEventListener("click", (e) => {
     if (e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
     const a = (e.target as Element).closest?.("a");

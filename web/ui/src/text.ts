@@ -1,6 +1,6 @@
 // Objects as lines of YAML or JSON, with what each line folds.
 
-export type Token = "" | "key" | "str" | "num" | "lit" | "mark";
+export type Token = "" | "key" | "str" | "num" | "lit" | "mark" | "gone";
 
 export interface Line {
   /** Kind and text of each piece. */
@@ -13,8 +13,30 @@ export function textOfLine(l: Line): string {
   return l.parts.map((p) => p[1]).join("");
 }
 
+/** Characters that nobody sees but that change how what is around them reads:
+ * directions, joiners, spaces without width. */
+const invisible = /[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
+
+/** A text in which such characters are seen, as escapes. */
+export function shown(text: string): string {
+  return text.replace(invisible, escaped);
+}
+
+function escaped(c: string): string {
+  const n = c.codePointAt(0)!;
+  return n > 0xffff ? `\\u{${n.toString(16)}}` : "\\u" + n.toString(16).padStart(4, "0");
+}
+
+/** A string in quotes, as JSON and YAML read it alike, with nothing in it unseen. */
+function quoted(s: string): string {
+  return JSON.stringify(s).replace(invisible, (c) => [...Array(c.length).keys()].map((i) => "\\u" + c.charCodeAt(i).toString(16).padStart(4, "0")).join(""));
+}
+
+/** A value that the configuration redacts. It is kept, and copied, as "". */
+export const redacted = { toJSON: () => "" };
+
 type Json = unknown;
-const isMap = (v: Json): v is Record<string, Json> => typeof v === "object" && v !== null && !Array.isArray(v);
+const isMap = (v: Json): v is Record<string, Json> => typeof v === "object" && v !== null && !Array.isArray(v) && v !== redacted;
 
 export function yamlLines(value: Json): Line[] {
   const lines: Line[] = [];
@@ -25,7 +47,12 @@ export function yamlLines(value: Json): Line[] {
 }
 
 export function yaml(value: Json): string {
-  return yamlLines(value).map(textOfLine).join("\n") + "\n";
+  return yamlLines(value).map(copied).join("\n") + "\n";
+}
+
+/** A line as it is copied: what is redacted says so where it is read again, too. */
+function copied(l: Line): string {
+  return textOfLine({ ...l, parts: l.parts.map(([t, text]) => [t, t === "gone" ? '"" # redacted' : text]) });
 }
 
 function yamlMap(lines: Line[], map: Record<string, Json>, indent: number, lead: string): void {
@@ -35,7 +62,7 @@ function yamlMap(lines: Line[], map: Record<string, Json>, indent: number, lead:
     const parts: [Token, string][] = [];
     const before = at === first && lead ? lead : " ".repeat(indent);
     if (before) parts.push(["mark", before]);
-    parts.push(["key", plain(k) ? k : JSON.stringify(k)], ["mark", ":"]);
+    parts.push(["key", plain(k) ? k : quoted(k)], ["mark", ":"]);
     const line: Line = { parts, end: 0 };
     lines.push(line);
     if (isMap(v) && Object.keys(v).length) {
@@ -81,16 +108,17 @@ function yamlBlock(lines: Line[], head: Line, text: string, indent: number): voi
 
 /** Whether a string reads well, and exactly, as a block. */
 function block(s: string): boolean {
-  return s.includes("\n") && !/^[ \t\n]/.test(s) && !/[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]/u.test(s) && /[^\n]/.test(s);
+  return s.includes("\n") && s.search(invisible) < 0 && !/^[ \t\n]/.test(s) && !/[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]/u.test(s) && /[^\n]/.test(s);
 }
 
 function scalar(v: Json): [Token, string] {
   if (v === null || v === undefined) return ["lit", "null"];
+  if (v === redacted) return ["gone", "redacted"];
   if (typeof v === "boolean") return ["lit", String(v)];
   if (typeof v === "number") return ["num", String(v)];
   if (Array.isArray(v)) return ["mark", "[]"];
   if (typeof v === "object") return ["mark", "{}"];
-  return ["str", plain(v as string) ? (v as string) : JSON.stringify(v)];
+  return ["str", plain(v as string) ? (v as string) : quoted(v as string)];
 }
 
 const words = /^(?:null|true|false|yes|no|on|off|y|n|~)$/i;
@@ -98,7 +126,7 @@ const numberLike = /^[-+]?(?:\.?\d|\.(?:inf|nan)$)/i;
 
 /** Whether a string means itself in YAML without quotes. */
 function plain(s: string): boolean {
-  if (s === "" || words.test(s)) return false;
+  if (s === "" || words.test(s) || s.search(invisible) >= 0) return false;
   // Digits may begin what is no number: 10.0.0.1 or 2fa. Dates are quoted.
   if (numberLike.test(s) && (/^[-+]?[\d._]+(?:e[-+]?\d+)?$/i.test(s) && !/^\d+\.\d+\.\d/.test(s) || /^[-+]?0[xob]/i.test(s) || /^\d{4}-\d\d/.test(s) || /^[-+]?[\d_]+(?::[0-5]?\d)+/.test(s) || /^[-+]?\./.test(s))) return false;
   if (!/^[\w./$(+\u00a1-\ud7ff]/.test(s) && !/^-[\w]/.test(s)) return false;
@@ -115,8 +143,8 @@ function json(lines: Line[], v: Json, indent: number, lead: [Token, string][], c
   const list = Array.isArray(v);
   const entries: [string | null, Json][] = list ? v.map((x) => [null, x]) : isMap(v) ? Object.entries(v) : [];
   if (entries.length === 0) {
-    const text = list ? "[]" : isMap(v) ? "{}" : JSON.stringify(v);
-    const token: Token = list || isMap(v) ? "mark" : typeof v === "string" ? "str" : typeof v === "number" ? "num" : "lit";
+    const text = list ? "[]" : isMap(v) ? "{}" : v === redacted ? "redacted" : typeof v === "string" ? quoted(v) : JSON.stringify(v);
+    const token: Token = v === redacted ? "gone" : list || isMap(v) ? "mark" : typeof v === "string" ? "str" : typeof v === "number" ? "num" : "lit";
     lines.push({ parts: comma ? [...lead, [token, text], ["mark", comma]] : [...lead, [token, text]], end: 0 });
     return;
   }
@@ -124,7 +152,7 @@ function json(lines: Line[], v: Json, indent: number, lead: [Token, string][], c
   lines.push(line);
   entries.forEach(([k, x], i) => {
     const next: [Token, string][] = [["", " ".repeat(indent + 2)]];
-    if (k !== null) next.push(["key", JSON.stringify(k)], ["mark", ": "]);
+    if (k !== null) next.push(["key", quoted(k)], ["mark", ": "]);
     json(lines, x, indent + 2, next, i < entries.length - 1 ? "," : "");
   });
   lines.push({ parts: [["mark", " ".repeat(indent) + (list ? "]" : "}") + comma]], end: 0 });

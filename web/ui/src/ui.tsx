@@ -175,6 +175,8 @@ export function QueryInput(props: {
   suggest?: (text: string) => Promise<Suggestion[]>;
   onSubmit: (text: string) => void;
   grow?: number;
+  /** On a phone it is behind a button. */
+  more?: boolean;
 }) {
   const [text, setText] = useState(props.value);
   const [list, setList] = useState<Suggestion[]>([]);
@@ -213,7 +215,7 @@ export function QueryInput(props: {
   const open = focused && list.length > 0;
   const wrong = !!props.error && text === props.value;
   return (
-    <div class={"field" + (wrong ? " wrong" : "")} style={props.grow ? { flexGrow: props.grow } : undefined}>
+    <div class={"field" + (wrong ? " wrong" : "") + (props.more ? " more-field" : "")} style={props.grow ? { flexGrow: props.grow } : undefined}>
       <label for={id}>{props.label}</label>
       <div class="box">
         <input

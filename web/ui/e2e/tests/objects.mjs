@@ -272,7 +272,7 @@ export default {
     const url = /^curl -s '?([^']+)'?$/.exec(curl)[1];
     assert((await (await fetch(url)).json()).items.length === carts, `${curl} finds ${carts} pods`);
     const kubectl = await copied("Copy as kubectl");
-    assert(kubectl === "kubectl get pods -n shop -l app=cart", kubectl);
+    assert(kubectl === "kubectl get pods -n shop --selector=app=cart", kubectl);
     await page.goto(informerd.url + "?view=objects&resource=deployments.apps,services&namespace=shop&labelSelector=app=cart");
     await rows(page, 2, "objects of two kinds");
     assert(JSON.parse((await download("as JSON"))[1]).items.length === 2, "JSON of many kinds");

@@ -5,6 +5,7 @@ import { Age } from "../ui";
 import { useVirtual } from "../virtual";
 import type { Column } from "./columns";
 import type { Order, Row } from "./rows";
+import { fit, matters, narrowOrder, type Wish } from "./widths";
 
 // The rows of a table, of which only those in sight are drawn. When rows come
 // and go above, what is in sight stays where it is.
@@ -26,16 +27,25 @@ export function Grid(props: {
   onSort: (column: number) => void;
   hrefOf: (row: Row) => string;
 }) {
-  const { rows, columns } = props;
+  const { rows } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtual(rows.length, rowHeight, scroller);
   const id = useId();
   const [active, setActive] = useState(() => left.get(props.place)?.active ?? "");
   const anchor = useRef<{ key: string; index: number } | null>(null);
-  const layout = useRef({ shape: "", template: "", width: 0 });
+  const top = useRef(0); // a table that goes has none any more
+  const layout = useRef({ shape: "", wishes: [] as Wish[] });
 
+  const room = useRoom(scroller);
+  const narrow = room < narrowest;
+  // Which column is shown where; cells and the order count them as they are given.
+  const at = narrow ? narrowOrder(props.columns) : props.columns.map((_, i) => i);
+  const columns = at.map((i) => props.columns[i]!);
   const shape = props.place + columns.map((c) => c.id).join() + (rows.length >= 100 ? "+" : rows.length > 0 ? "-" : "");
-  if (layout.current.shape !== shape) layout.current = { shape, ...template(columns, rows) };
+  if (layout.current.shape !== shape) layout.current = { shape, wishes: wishesOf(columns, at, rows) };
+  const widths = fit(layout.current.wishes.map((w, i) => (narrow && i === 0 ? { ...w, wanted: Math.min(w.wanted, room * 0.55), least: Math.min(w.least, room * 0.45) } : w)), room);
+  const template = widths.map((w) => w + "px").join(" ");
+  const width = widths.reduce((a, b) => a + b, 0);
 
   // Keeps the first row in sight in its place when rows above it come or go.
   useLayoutEffect(() => {
@@ -50,6 +60,7 @@ export function Grid(props: {
 
   const remark = () => {
     const el = scroller.current!;
+    top.current = el.scrollTop;
     const index = Math.floor(el.scrollTop / rowHeight);
     anchor.current = el.scrollTop > 0 && rows[index] ? { key: rows[index]!.key, index } : null;
   };
@@ -69,9 +80,8 @@ export function Grid(props: {
   const activeRef = useRef(active);
   activeRef.current = active;
   useEffect(() => {
-    const el = scroller.current!;
     return () => {
-      left.set(place, { top: el.scrollTop, active: activeRef.current });
+      left.set(place, { top: top.current, active: activeRef.current });
       if (left.size > 50) left.delete(left.keys().next().value!);
     };
   }, [place]);
@@ -118,16 +128,16 @@ export function Grid(props: {
       onKeyDown={keys}
       onScroll={remark}
     >
-      <div class="tr th" role="row" aria-rowindex={1} style={{ gridTemplateColumns: layout.current.template, minWidth: layout.current.width + "px" }}>
+      <div class="tr th" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template, minWidth: width + "px" }}>
         {columns.map((c, i) => (
-          <div role="columnheader" class={c.type === "text" ? "" : "number"} aria-sort={props.order.column === i ? (props.order.down ? "descending" : "ascending") : "none"} key={c.id}>
-            <button type="button" title={c.hint ?? c.title} onClick={() => props.onSort(i)}>
+          <div role="columnheader" class={c.type === "text" ? "" : "number"} aria-sort={props.order.column === at[i] ? (props.order.down ? "descending" : "ascending") : "none"} key={c.id}>
+            <button type="button" title={c.hint ?? c.title} onClick={() => props.onSort(at[i]!)}>
               {c.title}
             </button>
           </div>
         ))}
       </div>
-      <div class="rows" role="rowgroup" style={{ height: virtual.getTotalSize() + "px", minWidth: layout.current.width + "px" }}>
+      <div class="rows" role="rowgroup" style={{ height: virtual.getTotalSize() + "px", minWidth: width + "px" }}>
         {items.map((item) => {
           const row = rows[item.index];
           if (!row) return null;
@@ -139,15 +149,17 @@ export function Grid(props: {
               role="row"
               aria-rowindex={item.index + 2}
               aria-selected={on}
-              class={"tr" + (on ? " on" : "") + (row.deleting ? " deleting" : "") + (row.changed > fresh ? " fresh" : "")}
-              style={{ gridTemplateColumns: layout.current.template, transform: `translateY(${item.start}px)` }}
+              class={"tr" + (on ? " on" : "") + (row.deleting ? " deleting" : "") + (row.changed > fresh ? " flash" : "")}
+              style={{ gridTemplateColumns: template, transform: `translateY(${item.start}px)` }}
               onClick={(e) => {
+                setActive(row.key);
+                activeRef.current = row.key;
                 if (e.defaultPrevented || (e.target as Element).closest("a") || String(getSelection())) return;
                 go(props.hrefOf(row));
               }}
             >
               {columns.map((c, i) => (
-                <GridCell key={c.id} column={c} row={row} index={i} href={i === 0 ? props.hrefOf(row) : ""} />
+                <GridCell key={c.id} column={c} row={row} index={at[i]!} href={i === 0 ? props.hrefOf(row) : ""} />
               ))}
             </div>
           );
@@ -178,7 +190,7 @@ function GridCell({ column, row, index, href }: { column: Column; row: Row; inde
   const text = v === null ? "" : String(v);
   const tone = column.tone?.(text);
   return (
-    <div role="gridcell" class={(column.type === "number" ? "number " : "") + (tone ? "tone-" + tone : "")} title={text.length > 12 ? text : undefined}>
+    <div role="gridcell" class={(column.type === "number" ? "number " : "") + (tone ? "tone-" + tone : "")} title={text.length > 8 ? text : undefined}>
       {text === "" ? <None /> : typeof v === "number" ? count(v) : text}
     </div>
   );
@@ -213,26 +225,41 @@ function widthOf(text: string): number {
   return ruler.measureText(text).width;
 }
 
-/** Widths that fit what the first rows show. They do not change while a table is
- * looked at: a wider value is cut and told by its title. */
-function template(columns: Column[], rows: Row[]): { template: string; width: number } {
+/** What each column needs for what the first rows show. It does not change while a
+ * table is looked at: a wider value is cut and told by its title. */
+function wishesOf(columns: Column[], at: number[], rows: Row[]): Wish[] {
   const sample = rows.slice(0, 200);
-  let width = 0;
-  const parts = columns.map((c, i) => {
+  return columns.map((c, i) => {
     let longest = "";
     if (c.type === "age") longest = "00d00h";
     else {
       for (const r of sample) {
-        const v = r.cells[i];
+        const v = r.cells[at[i]!];
         const text = v === null || v === undefined ? "" : String(v);
         if (text.length > longest.length) longest = text;
       }
     }
-    const wanted = Math.max(widthOf(longest), widthOf(c.title) + 14) + 26;
-    const px = Math.ceil(Math.min(wanted, i === 0 ? 380 : c.type === "text" ? 260 : 130));
-    width += px;
-    if (c.type !== "text") return `${px}px`;
-    return `minmax(${px}px, ${i === 0 ? px * 2 : px}fr)`;
+    const head = widthOf(c.title) + 40;
+    const wanted = Math.ceil(Math.max(widthOf(longest) + 28, head));
+    if (i === 0) return { wanted: Math.min(wanted, 520), least: Math.min(wanted, 200), grows: true };
+    if (matters(c)) return { wanted: Math.min(wanted, 300), least: Math.min(wanted, 220), grows: false };
+    return { wanted: Math.min(wanted, 420), least: Math.min(wanted, Math.max(110, head)), grows: true };
   });
-  return { template: parts.join(" "), width };
+}
+
+/** Under this width the columns that matter come first. */
+const narrowest = 640;
+
+/** The width that a table has. */
+function useRoom(scroller: { current: HTMLElement | null }): number {
+  const [room, setRoom] = useState(0);
+  useLayoutEffect(() => {
+    const el = scroller.current!;
+    const look = () => setRoom(el.clientWidth);
+    const observer = new ResizeObserver(look);
+    look();
+    observer.observe(el);
+    return () => observer.disconnect();
+  }, []);
+  return room || 1000;
 }

@@ -54,6 +54,17 @@ export function choose(ids: string[], offered: Column[]): Column[] {
   return out;
 }
 
+/** Ids that are neither a column's nor a path. */
+export function wrongColumns(ids: string[]): string[] {
+  return ids.filter((id) => {
+    try {
+      return !customColumn(id);
+    } catch {
+      return true;
+    }
+  });
+}
+
 const prefix = "informerd.columns.";
 
 export function remembered(resource: string): string[] | null {

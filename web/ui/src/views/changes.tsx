@@ -11,8 +11,8 @@ function Value({ v }: { v: unknown }) {
   return <code>{text.length > 2000 ? text.slice(0, 2000) + " …" : text}</code>;
 }
 
-function FieldChanges({ changes }: { changes: FieldChange[] }) {
-  if (changes.length === 0) return <p class="soft">only its version</p>;
+function FieldChanges({ changes, redacted }: { changes: FieldChange[]; redacted?: string[] }) {
+  if (changes.length === 0) return <p class="soft">only its version{redacted?.length ? `, or what is redacted: ${redacted.join(", ")}` : ""}</p>;
   return (
     <dl class="changes">
       {changes.slice(0, 60).map((c) => (
@@ -44,7 +44,7 @@ export function Changes({ model }: { model: ObjectModel }) {
             {m.type === "DELETED" ? <span class="word tone-bad">deleted</span> : m.type === "ADDED" ? <span class="word tone-good">created anew</span> : <span class="soft">{plural(m.changes.length, "field")}</span>}
             <span class="soft">version {m.version}</span>
           </h3>
-          {m.type === "MODIFIED" && <FieldChanges changes={m.changes} />}
+          {m.type === "MODIFIED" && <FieldChanges changes={m.changes} redacted={model.resource.redacted} />}
         </section>
       ))}
     </div>

@@ -58,6 +58,7 @@ export function Compare({ o, r }: { o: KubeObject; r: Resource }) {
       <div class="scroll diff" tabIndex={0} role="region" aria-label="Differences">
         {error && <p class="error">{error}</p>}
         {!withWhom && <p class="empty">Choose another {r.kind} to compare with.</p>}
+        {diff && !!r.redacted?.length && <p class="strip" role="note">Not compared, because the configuration redacts their values: {r.redacted.join(", ")}</p>}
         {diff && diff.fields === 0 && <p class="empty">No difference{all ? "" : " in what they are meant to be"}.</p>}
         {diff && diff.fields > 0 && (
           <>

@@ -5,6 +5,7 @@ import { count, plural } from "../format";
 import { find, resources, several, type Resource } from "../resources";
 import { href, params, update } from "../route";
 import { absence, StateIcon } from "../ui";
+import { useViewport } from "./viewport";
 
 // What an object is related to, as a picture and as a nested list. This part of
 // the page is loaded when it is opened.
@@ -148,79 +149,89 @@ function merge(all: GraphAnswer[]): GraphAnswer {
   return { root: first.root, truncated: all.some((g) => g.truncated), nodes: [...nodes.values()], edges: [...edges.values()], unanswered: first.unanswered };
 }
 
-const width = 196, height = 40;
+const width = 208, height = 44;
+
+interface Laid {
+  nodes: { n: Node; at: { x: number; y: number } }[];
+  edges: { from: string; to: string; edges: Edge[]; points: { x: number; y: number }[] }[];
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+function layOut(graph: GraphAnswer): Laid {
+  const g = new dagre.graphlib.Graph({ multigraph: true });
+  g.setGraph({ rankdir: "LR", nodesep: 12, ranksep: 44, marginx: 16, marginy: 16, ranker: graph.nodes.length > 80 ? "longest-path" : "network-simplex" });
+  g.setDefaultEdgeLabel(() => ({}));
+  for (const n of graph.nodes) g.setNode(n.id, { width, height });
+  // Several relations of the same two objects are one line with several words.
+  const lines = new Map<string, { from: string; to: string; edges: Edge[] }>();
+  for (const e of graph.edges) {
+    if (!g.hasNode(e.from) || !g.hasNode(e.to) || e.from === e.to) continue;
+    const key = e.from + " " + e.to;
+    const line = lines.get(key);
+    if (line) line.edges.push(e);
+    else {
+      lines.set(key, { from: e.from, to: e.to, edges: [e] });
+      g.setEdge(e.from, e.to, {}, key);
+    }
+  }
+  dagre.layout(g);
+  const nodes = graph.nodes.map((n) => ({ n, at: g.node(n.id) as { x: number; y: number } }));
+  const edges = [...lines].map(([key, l]) => ({ ...l, points: (g.edge({ v: l.from, w: l.to, name: key }) as { points: { x: number; y: number }[] }).points }));
+  // Lines may lead around everything: the picture is as large as they need.
+  const xs = [...nodes.flatMap(({ at }) => [at.x - width / 2, at.x + width / 2]), ...edges.flatMap((e) => e.points.map((p) => p.x))];
+  const ys = [...nodes.flatMap(({ at }) => [at.y - height / 2, at.y + height / 2]), ...edges.flatMap((e) => e.points.map((p) => p.y))];
+  const left = Math.floor(Math.min(...xs)) - 16, top = Math.floor(Math.min(...ys)) - 16;
+  return { nodes, edges, left, top, width: Math.ceil(Math.max(...xs)) + 16 - left, height: Math.ceil(Math.max(...ys)) + 16 - top };
+}
 
 function Picture({ graph, r }: { graph: GraphAnswer; r: Resource }) {
   const box = useRef<HTMLDivElement>(null);
-  const [zoom, setZoom] = useState(1);
-  const laid = useMemo(() => {
-    const g = new dagre.graphlib.Graph({ multigraph: true });
-    g.setGraph({ rankdir: "LR", nodesep: 12, ranksep: 44, marginx: 16, marginy: 16, ranker: graph.nodes.length > 80 ? "longest-path" : "network-simplex" });
-    g.setDefaultEdgeLabel(() => ({}));
-    for (const n of graph.nodes) g.setNode(n.id, { width, height });
-    // Several relations of the same two objects are one line with several words.
-    const lines = new Map<string, { from: string; to: string; edges: Edge[] }>();
-    for (const e of graph.edges) {
-      if (!g.hasNode(e.from) || !g.hasNode(e.to) || e.from === e.to) continue;
-      const key = e.from + " " + e.to;
-      const line = lines.get(key);
-      if (line) line.edges.push(e);
-      else {
-        lines.set(key, { from: e.from, to: e.to, edges: [e] });
-        g.setEdge(e.from, e.to, {}, key);
-      }
-    }
-    dagre.layout(g);
-    const nodes = graph.nodes.map((n) => ({ n, at: g.node(n.id) as { x: number; y: number } }));
-    const edges = [...lines].map(([key, l]) => ({ ...l, points: (g.edge({ v: l.from, w: l.to, name: key }) as { points: { x: number; y: number }[] }).points }));
-    // Lines may lead around everything: the picture is as large as they need.
-    const xs = [...nodes.flatMap(({ at }) => [at.x - width / 2, at.x + width / 2]), ...edges.flatMap((e) => e.points.map((p) => p.x))];
-    const ys = [...nodes.flatMap(({ at }) => [at.y - height / 2, at.y + height / 2]), ...edges.flatMap((e) => e.points.map((p) => p.y))];
-    const left = Math.floor(Math.min(...xs)) - 16, top = Math.floor(Math.min(...ys)) - 16;
-    return { nodes, edges, left, top, width: Math.ceil(Math.max(...xs)) + 16 - left, height: Math.ceil(Math.max(...ys)) + 16 - top };
-  }, [graph]);
-  // Begins with the object itself in sight.
-  useEffect(() => {
-    const root = laid.nodes.find((x) => x.n.id === graph.root);
-    const el = box.current!;
-    const fit = Math.min(1, Math.max(0.7, Math.min(el.clientWidth / laid.width, el.clientHeight / laid.height)));
-    setZoom(fit);
-    if (root) requestAnimationFrame(() => el.scrollTo((root.at.x - laid.left) * fit - el.clientWidth / 2, (root.at.y - laid.top) * fit - el.clientHeight / 2));
-  }, [graph.root, laid.nodes.length]);
+  const laid = useMemo(() => layOut(graph), [graph]);
+  const root = laid.nodes.find((x) => x.n.id === graph.root)?.at ?? { x: 0, y: 0 };
+  const view = useViewport(box, laid, root, graph.root);
+  const { x, y, k } = view.at;
   return (
     <div class="picture-box">
-      <div class="picture" ref={box} tabIndex={0} role="region" aria-label="Graph of relations">
-        <svg width={laid.width * zoom} height={laid.height * zoom} viewBox={`${laid.left} ${laid.top} ${laid.width} ${laid.height}`} role="group" aria-label={`${count(graph.nodes.length)} related objects`}>
+      <div class="picture" ref={box} tabIndex={0} role="region" aria-label="Graph of relations" onKeyDown={view.keys}>
+        <svg role="group" aria-label={`${count(graph.nodes.length)} related objects`}>
           <defs>
             <marker id="arrow" viewBox="0 0 8 8" refX="7.500" refY="4" markerWidth="7" markerHeight="7" orient="auto">
               <path d="M0 0.500L8 4 0 7.500z" />
             </marker>
           </defs>
-          {laid.edges.map((e) => (
-            <g key={e.from + e.to} class={"edge" + (e.edges.every((x) => x.edge === "owns") ? "" : " loose")}>
-              <path d={curve(e.points)} marker-end="url(#arrow)" />
-              <title>{e.edges.map((x) => `${short(x.from)} ${words[x.edge]?.[0] ?? x.edge} ${short(x.to)}: ${x.why}`).join("\n")}</title>
-            </g>
-          ))}
-          {laid.nodes.map(({ n, at }) => {
-            const state = n.missing ? "does not exist" : n.unknown ? "unknown" : n.hub ? "not walked through" : "";
-            return (
-              <a key={n.id} href={linkOf(n, r)} class={"node" + (n.id === graph.root ? " root" : "") + (n.missing ? " missing" : "") + (n.unknown ? " unknown" : "")}>
-                <rect x={at.x - width / 2} y={at.y - height / 2} width={width} height={height} rx="6">
-                  <title>{`${n.kind} ${n.namespace ? n.namespace + "/" : ""}${n.name}${state ? "\n" + state : ""}`}</title>
-                </rect>
-                <text class="kind" pointer-events="none" x={at.x - width / 2 + 10} y={at.y - 4}>{n.kind}{state ? " · " + state : ""}</text>
-                <text pointer-events="none" x={at.x - width / 2 + 10} y={at.y + 12}>{n.name.length > 25 ? n.name.slice(0, 12) + "…" + n.name.slice(-12) : n.name}</text>
-              </a>
-            );
-          })}
+          <g transform={`translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${k.toFixed(4)})`}>
+            {laid.edges.map((e) => (
+              <g key={e.from + e.to} class={"edge" + (e.edges.every((x) => x.edge === "owns") ? "" : " loose")}>
+                <path d={curve(e.points)} marker-end="url(#arrow)" />
+                <title>{e.edges.map((x) => `${short(x.from)} ${words[x.edge]?.[0] ?? x.edge} ${short(x.to)}: ${x.why}`).join("\n")}</title>
+              </g>
+            ))}
+            {laid.nodes.map(({ n, at }) => <Box key={n.id} n={n} at={at} root={n.id === graph.root} to={linkOf(n, r)} onFocus={() => view.show(at)} />)}
+          </g>
         </svg>
       </div>
       <div class="zoom" role="group" aria-label="Size">
-        <button type="button" class="button" aria-label="Smaller" onClick={() => setZoom(Math.max(0.3, zoom / 1.25))}>−</button>
-        <button type="button" class="button" aria-label="Larger" onClick={() => setZoom(Math.min(2, zoom * 1.25))}>+</button>
+        <button type="button" class="button" aria-label="Smaller" title="Smaller (-)" onClick={() => view.zoom(1 / 1.25)}>−</button>
+        <button type="button" class="button" aria-label="Larger" title="Larger (+)" onClick={() => view.zoom(1.25)}>+</button>
+        <button type="button" class="button" title="All of it (0)" onClick={view.fit}>Fit</button>
       </div>
     </div>
+  );
+}
+
+function Box({ n, at, root, to, onFocus }: { n: Node; at: { x: number; y: number }; root: boolean; to: string; onFocus: () => void }) {
+  const state = n.missing ? "does not exist" : n.unknown ? "unknown" : n.hub ? "not walked through" : "";
+  return (
+    <a href={to} draggable={false} class={"node" + (root ? " root" : "") + (n.missing ? " missing" : "") + (n.unknown ? " unknown" : "")} onFocus={onFocus}>
+      <rect x={at.x - width / 2} y={at.y - height / 2} width={width} height={height} rx="6">
+        <title>{`${n.kind} ${n.namespace ? n.namespace + "/" : ""}${n.name}${state ? "\n" + state : ""}`}</title>
+      </rect>
+      <text class="kind" pointer-events="none" x={at.x - width / 2 + 10} y={at.y - 5}>{n.kind}{state ? " · " + state : ""}</text>
+      <text pointer-events="none" x={at.x - width / 2 + 10} y={at.y + 13}>{n.name.length > 25 ? n.name.slice(0, 12) + "…" + n.name.slice(-12) : n.name}</text>
+    </a>
   );
 }
 

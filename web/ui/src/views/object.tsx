@@ -1,12 +1,13 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { ApiError, type KubeObject } from "../api";
-import { time } from "../format";
+import { plural, time } from "../format";
 import { late } from "../late";
 import { headingOf, objectsOf } from "../places";
 import { byKey, find, keyOf, known, readable, type Resource } from "../resources";
 import { params, update } from "../route";
 import { curlOf, kubectlGet } from "../shell";
 import { anyStatus, statusColumn } from "../table/columns";
+import { markRedacted } from "../redact";
 import { jsonLines, yaml, yamlLines } from "../text";
 import { absence, copy, Icon, meaning, Popover, StateIcon, StateMark } from "../ui";
 import { Old } from "./age";
@@ -50,7 +51,7 @@ function OneObject({ r: first, ns, name }: { r: Resource; ns: string; name: stri
     document.title = `${name} · ${r.kind} · informerd`;
   }, [name, r.kind]);
   const o = model.object.value;
-  const tab = (params.value.get("tab") as Tab) || "yaml";
+  const tab = (params.value.get("tab") || "yaml") as Tab;
   const history = model.history.value;
   const show = (t: Tab) => update({ tab: t === "yaml" ? null : t });
   return (
@@ -87,14 +88,15 @@ function OneObject({ r: first, ns, name }: { r: Resource; ns: string; name: stri
               next?.click();
             }}>
               {(Object.keys(tabNames) as Tab[]).map((t) => (
-                <button key={t} type="button" role="tab" id={"tab-" + t} aria-selected={t === tab} aria-controls="tab-panel" tabIndex={t === tab ? 0 : -1} onClick={() => show(t)}>
+                <button key={t} type="button" role="tab" id={"tab-" + t} aria-selected={t === tab} aria-controls="tab-panel" tabIndex={t === tab || (!Object.hasOwn(tabNames, tab) && t === "yaml") ? 0 : -1} onClick={() => show(t)}>
                   {tabNames[t]}
                   {t === "changes" && history.length > 0 && <small class="badge">{history.length}</small>}
                 </button>
               ))}
             </div>
-            <div class="tab-panel" role="tabpanel" id="tab-panel" aria-labelledby={"tab-" + tab}>
-              {(tab === "yaml" || tab === "json") && <Text o={o} json={tab === "json"} />}
+            <div class="tab-panel" role="tabpanel" id="tab-panel" aria-labelledby={Object.hasOwn(tabNames, tab) ? "tab-" + tab : undefined} aria-label={Object.hasOwn(tabNames, tab) ? undefined : "No such tab"}>
+              {!Object.hasOwn(tabNames, tab) && <p class="empty" role="alert">There is no tab called <code>{tab}</code>. There are {Object.keys(tabNames).join(", ")}.</p>}
+              {(tab === "yaml" || tab === "json") && <Text o={o} r={r} json={tab === "json"} />}
               {tab === "changes" && <Changes model={model} />}
               {tab === "relations" && <GraphRelations r={r} ns={o.metadata.namespace ?? ""} name={o.metadata.name} />}
               {tab === "events" && <Events o={o} r={r} />}
@@ -138,22 +140,29 @@ function NoObject({ model, r, ns, name }: { model: ObjectModel; r: Resource; ns:
   return <p class="empty">{e ? e.message : "Loading…"}</p>;
 }
 
-function Text({ o, json }: { o: KubeObject; json: boolean }) {
+function Text({ o, r, json }: { o: KubeObject; r: Resource; json: boolean }) {
   const managed = params.value.has("managed");
   const has = !!o.metadata.managedFields;
+  const marked = useMemo(() => markRedacted(o, r.redacted ?? []), [o, r.redacted?.join()]);
   const lines = useMemo(() => {
-    const shown = has && !managed ? { ...o, metadata: { ...o.metadata, managedFields: undefined } } : o;
-    const clean = has && !managed ? (JSON.parse(JSON.stringify(shown)) as KubeObject) : shown;
+    const { object: o } = marked;
+    const { managedFields, ...metadata } = o.metadata;
+    const clean = managedFields && !managed ? { ...o, metadata } : o;
     return json ? jsonLines(clean) : yamlLines(clean);
-  }, [o, json, managed]);
+  }, [marked, json, managed]);
   return (
     <Code lines={lines} label={json ? "JSON" : "YAML"}>
+      {marked.n > 0 && (
+        <span class="redacted" role="note" title={`The configuration redacts ${r.redacted!.join(", ")} of ${r.name}: keys are kept, values are not.`}>
+          {plural(marked.n, "value")} redacted
+        </span>
+      )}
       {has ? (
         <label class="check"><input type="checkbox" checked={managed} onChange={() => update({ managed: managed ? null : "1" })} /> managedFields</label>
       ) : (
         <span class="soft long" title="The configuration drops metadata.managedFields before anything is stored.">no managedFields kept</span>
       )}
-      <button type="button" class="button quiet" onClick={() => void copy(json ? JSON.stringify(o, null, 2) : yaml(o), json ? "JSON" : "YAML")}>
+      <button type="button" class="button quiet" onClick={() => void copy(json ? JSON.stringify(o, null, 2) : yaml(marked.object), json ? "JSON" : "YAML")}>
         <Icon name="copy" /> Copy
       </button>
     </Code>
@@ -166,7 +175,7 @@ function ObjectMenu({ o, r, ns, name }: { o: KubeObject; r: Resource; ns: string
     <Popover right label={<><Icon name="copy" /><span class="long">Copy</span></>} name="Copy" title="Copy">
       {(close) => (
         <div class="menu-items">
-          <button type="button" data-autofocus onClick={() => { void copy(yaml(o), "YAML"); close(); }}>Copy YAML</button>
+          <button type="button" data-autofocus onClick={() => { void copy(yaml(markRedacted(o, r.redacted ?? []).object), "YAML"); close(); }}>Copy YAML</button>
           <button type="button" onClick={() => { void copy(curlOf(url, location.href), "curl command"); close(); }}>Copy as curl</button>
           <button type="button" onClick={() => { void copy(kubectlGet(r.name, ns, name), "kubectl command"); close(); }}>Copy as kubectl</button>
           <a href={objectPath(r, ns, name)} download={name + ".json"} onClick={close}>Download JSON</a>

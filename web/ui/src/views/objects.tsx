@@ -1,17 +1,17 @@
 import { useComputed } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ApiError, errorText } from "../api";
+import { ApiError, errorText, type FilterErrors } from "../api";
 import { selectionQuery, type FollowStatus, type Selection } from "../follow";
 import { count, plural } from "../format";
 import { headingOf, objectOf } from "../places";
-import { asPatterns, byKey, keyOf, known, match, readable, type Resource } from "../resources";
+import { asPatterns, byKey, keyOf, known, match, readable, unknownNames, type Resource } from "../resources";
 import { href, params, update } from "../route";
 import { manySources, oneSource } from "../source";
 import { serverOrder, type Column } from "../table/columns";
 import { Grid } from "../table/grid";
 import { TableModel } from "../table/model";
 import { textFilter, type Order } from "../table/rows";
-import { choose, frame, joinIds, remember, remembered, splitIds, usualColumns } from "../table/setup";
+import { choose, frame, joinIds, remember, remembered, splitIds, usualColumns, wrongColumns } from "../table/setup";
 import { Icon, StateIcon, StateMark } from "../ui";
 import { Absent, AbsentStrip } from "./absent";
 import { Old } from "./age";
@@ -78,6 +78,7 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
   const selection = selectionOf(p);
   const one = list.length === 1 ? list[0]! : null;
   const oneNamespace = selection.namespace!.length === 1 && !/[*?[]/.test(selection.namespace![0]!);
+  const unknown = unknownNames(pattern, p.get("cluster") ?? "");
   const { offered, shown } = useMemo(() => frame(list, usual, oneNamespace), [list, usual, oneNamespace]);
   const memory = one ? one.name : "*";
   const ids = p.has("columns") ? splitIds(p.get("columns")!) : (remembered(memory) ?? shown);
@@ -119,6 +120,8 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
   const loading = parts.some((x) => x.phase === "loading" || x.expected > 0);
   // A page counts before its rows are drawn: what is expected does not waver.
   const expected = Math.max(total, parts.reduce((n, x) => n + x.expected, 0));
+  const faults = parts.map((x) => x.filterErrors).find((f) => f?.count);
+  const late = parts.map((x) => x.lateErrors).find((f) => f?.count);
   const failure = parts.map((x) => x.error).find((e): e is ApiError => e instanceof ApiError && (e.code === 400 || e.code === 422));
   const heading = one ? headingOf(one) : pattern === "*" ? "Everything" : list.map(headingOf).slice(0, 3).join(", ") + (list.length > 3 ? ` and ${list.length - 3} more` : "");
   useEffect(() => {
@@ -150,14 +153,16 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
           <Icon name="filter" />
           <span class="long">Facets</span>
         </button>
-        <ShareMenu list={current} sources={sources} selection={selection} model={model} columns={columns} />
+        <ShareMenu list={current} sources={sources} selection={selection} model={model} columns={columns} words={words} />
       </div>
       <QueryBar one={one} list={current} selection={selection} words={words} failure={failure} />
       {failure && !["labelSelector", "fieldSelector", "filter", "namespace"].includes(failure.field) && <p class="error wide" role="alert">{failure.message}</p>}
+      {unknown.length > 0 && <p class="strip" role="alert">Not served by the cluster, so not in this table: {unknown.join(", ")}</p>}
+      {sort && order.column < 0 && <p class="strip" role="alert">There is no column <code>{sort.replace(/^-/, "")}</code> to sort by.</p>}
+      {wrongColumns(ids).map((c) => <p class="strip" role="alert">Not a column and not a path of a field: <code>{c}</code></p>)}
       {list.length > 1 && absent.length > 0 && <AbsentStrip absent={absent} />}
-      {parts.map((x) => x.filterErrors).filter((f) => !!f?.count).slice(0, 1).map((f) => (
-        <p class="strip" role="note">The filter has no value for {plural(f!.count, "object")}, which are left out: {f!.message} ({f!.object})</p>
-      ))}
+      {rows.length > 0 && faults && <p class="strip" role="note">The filter has no value for {plural(faults.count, "object")}, left out here: <Fault of={faults} /></p>}
+      {late && <p class="strip" role="note">The filter has no value for {plural(late.count, "change")} that came since: <Fault of={late} /></p>}
       <div class={"table-area" + (current.some((r) => r.state === "stale") ? " old" : "")}>
         {facets && <Facets model={model} columns={columns} words={words} />}
         {one && absent.length === 1 ? (
@@ -188,6 +193,13 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
               <div class="absent over">
                 {loading || parts.some((x) => x.phase === "waiting") ? (
                   <p class="soft">{parts.find((x) => x.error)?.error?.message ?? "Loading…"}</p>
+                ) : total === 0 && faults ? (
+                  <>
+                    <StateIcon state="failed" />
+                    <h2>Not known: the filter has no value</h2>
+                    <p>It could not be worked out for {plural(faults.count, one ? one.kind : "object")}, and is true for no other: <Fault of={faults} /></p>
+                    <p class="soft">Where a field may be missing, ask with <code>has(object.field)</code> or <code>object.?field.orValue(0)</code>.</p>
+                  </>
                 ) : (
                   <>
                     <StateIcon state="none" />
@@ -206,6 +218,11 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
       <Announcer label={heading} model={model} loading={loading} />
     </div>
   );
+}
+
+/** Why a filter has no value for one of the objects. */
+function Fault({ of }: { of: FilterErrors }) {
+  return <><code>{of.first}</code>{of.object ? ` (${of.object})` : ""}</>;
 }
 
 /** How current the table is: as its least current resource. */

@@ -1,5 +1,5 @@
 import { Fragment } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, type List } from "../api";
 import { count } from "../format";
 import { headingOf, objectsOf } from "../places";
@@ -70,9 +70,13 @@ export function rankKind(r: Pick<Resource, "name" | "resource" | "kind" | "short
 
 export function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
-  const [at, setAt] = useState(0);
-  const [objects, setObjects] = useState<{ text: string; hits: Hit[] }>({ text: "", hits: [] });
+  /** The hit that was chosen by hand; "" the first, whichever that is. */
+  const [picked, setPicked] = useState("");
+  const [objects, setObjects] = useState<{ text: string; hits: Hit[]; error?: string }>({ text: "", hits: [] });
   const [stored, setStored] = useState(saved);
+  /** Enter was pressed before the answer to this text was there. */
+  const entered = useRef<string | null>(null);
+  const pending = objects.text !== text && text.trim().length >= 2;
 
   useEffect(() => {
     let q = text.trim();
@@ -89,7 +93,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           to: href("object", { cluster: several.peek() ? f.cluster : undefined, resource: f.resource, namespace: f.namespace ?? "", name: f.name }),
         }));
         setObjects({ text, hits });
-      }, () => !stop.signal.aborted && setObjects({ text, hits: [] }));
+      }, (e: Error) => !stop.signal.aborted && setObjects({ text, hits: [], error: e.message }));
     }, 60);
     return () => {
       clearTimeout(t);
@@ -97,6 +101,10 @@ export function Palette({ onClose }: { onClose: () => void }) {
     };
   }, [text]);
 
+  const sure = useMemo(() => {
+    const w = text.trim().toLowerCase();
+    return !!w && resources.value.some((r) => rankKind(r, w) >= 0 && rankKind(r, w) <= 1);
+  }, [text, resources.value]);
   const hits = useMemo(() => {
     const w = text.trim().toLowerCase();
     const out: Hit[] = [];
@@ -113,7 +121,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     }));
     const found = objects.text === text ? objects.hits : [];
     // A kind that is meant by its own name goes before objects that have it in theirs.
-    const meant = kinds[0] && kinds[0].rank <= 1 && !w.includes(" ");
+    const meant = sure;
     out.push(...(meant ? [...kindHits.slice(0, 3), ...found, ...(found.length ? [] : kindHits.slice(3))] : found.length ? [...found, ...kindHits] : kindHits));
     for (const [label, to] of [["Overview", href("overview")], ["Resources", href("resources")], ["Everything in one table", href("objects", { resource: "*" })]] as const) {
       if (!w || label.toLowerCase().includes(w)) out.push({ id: "view " + label, label, note: "view", to, group: "Views" });
@@ -135,13 +143,27 @@ export function Palette({ onClose }: { onClose: () => void }) {
     return out;
   }, [text, objects, stored, resources.value]);
 
-  const chosen = Math.min(at, hits.length - 1);
+  const chosen = Math.max(0, hits.findIndex((h) => h.id === picked));
+  const pick = (i: number) => setPicked(hits[(i + hits.length) % Math.max(1, hits.length)]?.id ?? "");
   const take = (h: Hit | undefined) => {
     if (!h) return;
     onClose();
     if (h.to) go(h.to);
     else h.run?.();
   };
+  // What is first now may not be first when the answer is there: Enter waits for it,
+  // unless what comes first is meant whatever else is found.
+  const enter = () => {
+    const first = hits[chosen];
+    const settled = first?.group === "Saved" || (first?.group === "Kinds" && sure);
+    if (pending && !picked && !settled) entered.current = text;
+    else take(first);
+  };
+  useEffect(() => {
+    if (entered.current !== text || pending) return;
+    entered.current = null;
+    if (hits[0] && hits[0].id !== "save") take(hits[0]);
+  }, [pending, text, hits]);
   useEffect(() => {
     document.getElementById(`hit-${chosen}`)?.scrollIntoView({ block: "nearest" });
   }, [chosen]);
@@ -165,16 +187,17 @@ export function Palette({ onClose }: { onClose: () => void }) {
           value={text}
           onInput={(e) => {
             setText(e.currentTarget.value);
-            setAt(0);
+            setPicked("");
+            entered.current = null;
           }}
           onKeyDown={(e) => {
-            if (e.key === "ArrowDown") setAt((chosen + 1) % Math.max(1, hits.length));
-            else if (e.key === "ArrowUp") setAt((chosen - 1 + hits.length) % Math.max(1, hits.length));
-            else if (e.key === "Enter") take(hits[chosen]);
+            if (e.key === "ArrowDown") pick(chosen + 1);
+            else if (e.key === "ArrowUp") pick(chosen - 1);
+            else if (e.key === "Enter") enter();
             else if (e.key === "Tab" && hits[chosen]?.id.startsWith("kind ") && !e.shiftKey) {
               // Completes the kind, to go on with the words of an object.
               setText(hits[chosen]!.note.split("  ·  ").find((n) => /^[a-z]/.test(n)) + " ");
-              setAt(0);
+              setPicked("");
             } else return;
             e.preventDefault();
           }}
@@ -188,7 +211,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           return (
             <Fragment key={h.id}>
               {head && <li role="presentation" class="group">{h.group}</li>}
-              <li id={`hit-${i}`} role="option" aria-selected={i === chosen} onPointerMove={() => setAt(i)} onClick={() => take(h)}>
+              <li id={`hit-${i}`} role="option" aria-selected={i === chosen} onPointerMove={() => setPicked(h.id)} onClick={() => take(h)}>
                 {h.state && h.state !== "live" && <StateIcon state={h.state} />}
                 <span>{h.label}</span>
                 <small>{h.note}</small>
@@ -196,7 +219,9 @@ export function Palette({ onClose }: { onClose: () => void }) {
             </Fragment>
           );
         })}
-        {hits.length === 0 && <li role="option" aria-selected="false" aria-disabled="true" class="soft">Nothing matches.</li>}
+        {pending && <li role="option" aria-selected="false" aria-disabled="true" class="soft">Searching…</li>}
+        {!pending && objects.error && <li role="option" aria-selected="false" aria-disabled="true" class="error">Objects could not be searched: {objects.error}</li>}
+        {!pending && !objects.error && !hits.some((h) => h.id !== "save") && <li role="option" aria-selected="false" aria-disabled="true" class="soft">Nothing matches.</li>}
       </ul>
     </Dialog>
   );

@@ -12,9 +12,10 @@ import { copy, Icon, Popover, QueryInput, type Suggestion } from "../ui";
 
 export function QueryBar({ one, list, selection, words, failure }: { one: Resource | null; list: Resource[]; selection: Selection; words: string; failure?: ApiError }) {
   const error = (field: string) => (failure?.field === field ? { error: failure.message.replace(new RegExp(`^${field}: `), ""), column: failure.column } : {});
-  const first = one ?? list.find(readable);
+  const [whole, setWhole] = useState(false);
+  const used = [selection.labelSelector, selection.fieldSelector, selection.filter].filter(Boolean).length;
   return (
-    <div class="bar query" role="search">
+    <div class={"bar query" + (whole || failure ? " whole" : "")} role="search">
       <div class="field narrow">
         <label for="words">In the table</label>
         <input id="words" type="search" value={words} placeholder="words, ready:0/1" autocomplete="off" spellcheck={false} data-filter onInput={(e) => update({ q: e.currentTarget.value })}
@@ -25,11 +26,14 @@ export function QueryBar({ one, list, selection, words, failure }: { one: Resour
             }
           }} />
       </div>
-      {list.some((r) => r.namespaced) && <Namespaces one={first} selected={selection.namespace!} />}
-      <QueryInput label="Labels" value={selection.labelSelector!} placeholder="app=web,tier in (a,b)" {...error("labelSelector")} suggest={first && readable(first) ? (t) => suggestLabels(first, t) : undefined} onSubmit={(t) => update({ labelSelector: t }, true)} />
-      <QueryInput label="Fields" value={selection.fieldSelector!} placeholder="status.phase!=Running" {...error("fieldSelector")} suggest={first && readable(first) ? (t) => suggestFields(first, t) : undefined} onSubmit={(t) => update({ fieldSelector: t }, true)} />
-      <QueryInput grow={4} label="CEL" value={selection.filter!} placeholder="object.spec.replicas > 3" {...error("filter")} suggest={first && readable(first) ? (t) => suggestExpression(first, t) : undefined} onSubmit={(t) => update({ filter: t }, true)} />
+      {list.some((r) => r.namespaced) && <Namespaces list={list} selected={selection.namespace!} />}
+      <QueryInput more label="Labels" value={selection.labelSelector!} placeholder="app=web,tier in (a,b)" {...error("labelSelector")} suggest={ofAll(list, suggestLabels)} onSubmit={(t) => update({ labelSelector: t }, true)} />
+      <QueryInput more label="Fields" value={selection.fieldSelector!} placeholder="status.phase!=Running" {...error("fieldSelector")} suggest={ofAll(list, suggestFields)} onSubmit={(t) => update({ fieldSelector: t }, true)} />
+      <QueryInput more grow={4} label="CEL" value={selection.filter!} placeholder="object.spec.replicas > 3" {...error("filter")} suggest={ofAll(list, suggestExpression)} onSubmit={(t) => update({ filter: t }, true)} />
       {one && readable(one) && <Plan r={one} selection={selection} />}
+      <button type="button" class={"button more-query" + (used ? " active" : "")} aria-expanded={whole} onClick={() => setWhole(!whole)}>
+        {whole ? "Less" : used ? `Query: ${used} set` : "Query"}
+      </button>
     </div>
   );
 }
@@ -50,7 +54,7 @@ function Plan({ r, selection }: { r: Resource; selection: Selection }) {
   const q = selectionQuery(selection);
   q.set("explain", "true");
   return (
-    <div class="field fit">
+    <div class="field fit more-field">
       <span class="label">Query</span>
       <Popover right wide label="Plan" title="How this query is answered" onOpen={() => {
         setPlan(null);
@@ -87,12 +91,47 @@ interface IndexValue {
   objects: number;
 }
 
+/** So many kinds are asked for what they have, those with most objects first. */
+const askedAtMost = 8;
+
+function largest(list: Resource[]): Resource[] {
+  return list.filter((r) => readable(r) && r.objects > 0).sort((a, b) => b.objects - a.objects).slice(0, askedAtMost);
+}
+
+/** Suggestions of all kinds of a table: what several have is one, with its objects added up. */
+function ofAll(list: Resource[], suggest: (r: Resource, text: string) => Promise<Suggestion[]>): ((text: string) => Promise<Suggestion[]>) | undefined {
+  const asked = largest(list);
+  if (asked.length === 0) return undefined;
+  return async (text) => {
+    const answers = await Promise.allSettled(asked.map((r) => suggest(r, text)));
+    const by = new Map<string, Suggestion>();
+    for (const a of answers) {
+      for (const s of a.status === "fulfilled" ? a.value : []) {
+        const same = by.get(s.value);
+        const number = (t?: string) => Number((t ?? "").replaceAll(",", "") || NaN);
+        const sum = number(same?.note) + number(s.note);
+        if (!same) by.set(s.value, { ...s });
+        else if (!Number.isNaN(sum)) same.note = count(sum);
+      }
+    }
+    return [...by.values()];
+  };
+}
+
+async function namespacesOf(list: Resource[]): Promise<IndexValue[]> {
+  const sums = new Map<string, number>();
+  const namespaced = list.filter((r) => readable(r) && r.namespaced && r.objects > 0);
+  const answers = await Promise.allSettled(namespaced.map((r) => indexValues(r, "namespace", "", 1000)));
+  for (const a of answers) for (const v of a.status === "fulfilled" ? a.value : []) sums.set(v.value, (sums.get(v.value) ?? 0) + v.objects);
+  return [...sums].sort((a, b) => (a[0] < b[0] ? -1 : 1)).map(([value, objects]) => ({ value, objects }));
+}
+
 async function indexValues(r: Resource, index: string, prefix: string, limit: number): Promise<IndexValue[]> {
   const { body } = await get<List<IndexValue>>(path(r, `/indexes/${encodeURIComponent(index)}`, { prefix, limit: String(limit) }));
   return body.items;
 }
 
-function Namespaces({ one, selected }: { one?: Resource; selected: string[] }) {
+function Namespaces({ list, selected }: { list: Resource[]; selected: string[] }) {
   const [values, setValues] = useState<IndexValue[] | null>(null);
   const [words, setWords] = useState("");
   const toggle = (ns: string) => update({ namespace: selected.includes(ns) ? selected.filter((s) => s !== ns) : [...selected, ns] }, true);
@@ -101,7 +140,7 @@ function Namespaces({ one, selected }: { one?: Resource; selected: string[] }) {
     <div class="field fit">
       <span class="label">Namespaces</span>
       <Popover label={<>{label} <Icon name="down" /></>} name={"Namespaces: " + label} title="Namespaces" active={selected.length > 0} onOpen={() => {
-        if (one && readable(one)) indexValues(one, "namespace", "", 1000).then(setValues, () => setValues([]));
+        void namespacesOf(list).then(setValues);
       }}>
         {() => (
           <>

@@ -1,22 +1,14 @@
 import { selectionQuery, type Selection } from "../follow";
 import { plural } from "../format";
 import type { Resource } from "../resources";
-import { curlOf, quoteShell } from "../shell";
+import { kubectlOf } from "../kubectl";
+import { curlOf } from "../shell";
 import type { Source } from "../source";
 import type { Column } from "../table/columns";
 import type { TableModel } from "../table/model";
 import { copy, Icon, Popover } from "../ui";
 
 // What a table shows, for other programs.
-
-export function kubectlOf(list: Resource[], s: Selection): string {
-  const ns = s.namespace ?? [];
-  const parts = ["kubectl", "get", list.map((r) => r.name).join(",")];
-  if (list.some((r) => r.namespaced)) parts.push(...(ns.length === 1 && !/[*?[]/.test(ns[0]!) ? ["-n", quoteShell(ns[0]!)] : ["-A"]));
-  if (s.labelSelector) parts.push("-l", quoteShell(s.labelSelector));
-  if (s.fieldSelector) parts.push("--field-selector", quoteShell(s.fieldSelector));
-  return parts.join(" ");
-}
 
 export function csvOf(columns: Column[], rows: Iterable<{ cells: (string | number | null)[] }>): string {
   const quote = (v: string) => {
@@ -37,7 +29,18 @@ function save(name: string, type: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(a.href), 10_000);
 }
 
-export function ShareMenu({ list, sources, selection, model, columns }: { list: Resource[]; sources: Source[]; selection: Selection; model: TableModel; columns: Column[] }) {
+/** The command, or why there is none: one that fails, or asks something else, helps nobody. */
+function Kubectl({ list, selection, words, close }: { list: Resource[]; selection: Selection; words: string; close: () => void }) {
+  const k = kubectlOf(list, selection, location.href);
+  if (!k.command) return <p class="soft" role="note">No kubectl command: {k.why}</p>;
+  return (
+    <button type="button" title={k.why} onClick={() => { void copy(k.command, "kubectl command"); close(); }}>
+      Copy as kubectl{k.throughInformerd ? " of informerd" : ""}{words ? <small>less the words</small> : k.throughInformerd ? <small>{k.why}</small> : null}
+    </button>
+  );
+}
+
+export function ShareMenu({ list, sources, selection, model, columns, words }: { words: string;  list: Resource[]; sources: Source[]; selection: Selection; model: TableModel; columns: Column[] }) {
   const name = list.length === 1 ? list[0]!.name : "objects";
   const addresses = sources.map((s) => s.url(selectionQuery(selection)));
   return (
@@ -57,9 +60,7 @@ export function ShareMenu({ list, sources, selection, model, columns }: { list: 
               Copy as curl
             </button>
           )}
-          <button type="button" onClick={() => { void copy(kubectlOf(list, selection), "kubectl command"); close(); }}>
-            Copy as kubectl{selection.filter ? <small>less the CEL filter</small> : null}
-          </button>
+          <Kubectl list={list} selection={selection} words={words} close={close} />
           <button type="button" onClick={() => { void copy(location.href, "Link"); close(); }}>
             Copy link to this view
           </button>
