@@ -2,10 +2,12 @@ import { computed, effect, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { link } from "./api";
 import { bytes, count, plural, seconds, time } from "./format";
+import { countsOf, HealthIcon } from "./health";
 import { late } from "./late";
 import { headingOf, objectsOf, sectionNames, sectionOf } from "./places";
-import { ageOf, keyOf, known, nextTry, now, poll, readable, refused, resources, several, type Resource } from "./resources";
-import { href, params, view } from "./route";
+import { ageOf, find, keyOf, known, nextTry, now, poll, readable, refused, resources, several, type Resource } from "./resources";
+import { go, href, params, view } from "./route";
+import { chosen, ClusterName, NamespacePicker, overviewOf } from "./scope";
 import { retryStreams } from "./sse";
 import { Dialog, Icon, meaning, notice, StateIcon } from "./ui";
 import { Objects } from "./views/objects";
@@ -39,7 +41,13 @@ export function App() {
         e.preventDefault();
         paletteOpen.value = true;
       } else if (e.key === "?") helpOpen.value = true;
-      else if (e.key === "f") {
+      else if (e.key === "n") {
+        e.preventDefault();
+        document.getElementById("namespace")?.focus();
+      } else if (e.key === "Escape" && view.peek() === "object") {
+        const r = find(params.peek().get("resource") ?? "", params.peek().get("cluster") ?? "");
+        if (r) go(objectsOf(r));
+      } else if (e.key === "f") {
         const input = document.querySelector<HTMLElement>("[data-filter]");
         if (!input) return;
         e.preventDefault();
@@ -59,27 +67,32 @@ export function App() {
       <a class="skip" href="#main">
         Skip to content
       </a>
+      <a class="skip" href="#kinds">
+        Skip to kinds
+      </a>
       <header class="top">
         <button type="button" class="button quiet menu" aria-expanded={menuOpen.value} aria-label="Kinds" onClick={() => (menuOpen.value = !menuOpen.value)}>
           <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
             <path d="M2 3.500h12V5H2zm0 3.750h12v1.500H2zM2 11h12v1.500H2z" />
           </svg>
         </button>
-        <a class="brand" href={href("overview")}>
+        <a class="brand" href={overviewOf(chosen.value)} aria-label="informerd, overview">
           <svg viewBox="0 0 16 16" aria-hidden="true">
             <circle cx="8" cy="8" r="7" />
             <path d="M8 7.200v4.600M8 4.200v1.200" />
           </svg>
-          informerd
+          <span class="long-brand">informerd</span>
         </a>
+        <ClusterName />
         <nav aria-label="Views">
-          <a href={href("overview")} aria-current={v === "overview" ? "page" : undefined}>
+          <a href={overviewOf(chosen.value)} aria-current={v === "overview" ? "page" : undefined}>
             Overview
           </a>
           <a href={href("resources")} aria-current={v === "resources" ? "page" : undefined}>
             Resources
           </a>
         </nav>
+        <NamespacePicker />
         <button type="button" class="search-button" aria-label="Search kinds and objects" onClick={() => (paletteOpen.value = true)} aria-keyshortcuts="Control+K /">
           <Icon name="search" />
           <span aria-hidden="true">Search kinds and objects</span>
@@ -136,7 +149,7 @@ function Side({ open }: { open: boolean }) {
   const current = view.value === "objects" || view.value === "object" ? p.get("resource") : "";
   const cluster = p.get("cluster");
   return (
-    <nav class={"side" + (open ? " open" : "")} aria-label="Kinds">
+    <nav class={"side" + (open ? " open" : "")} id="kinds" tabIndex={-1} aria-label="Kinds">
       {sections.value.map(([name, list]) => {
         // Kinds without objects are many and rarely wanted: they are in Resources.
         const shown = list.filter((r) => r.objects > 0 || (!readable(r) && r.state !== "unwatched") || r.name === current || /^(pods|nodes|events)$/.test(r.name));
@@ -155,6 +168,7 @@ function Side({ open }: { open: boolean }) {
                         {headingOf(r)}
                       </span>
                       {r.state !== "live" && <StateIcon state={r.state} />}
+                      <Bad r={r} />
                       {readable(r) ? <small>{count(r.objects)}</small> : <small class="word">{r.state}</small>}
                     </a>
                   </li>
@@ -167,6 +181,13 @@ function Side({ open }: { open: boolean }) {
       {!known.value && <p class="soft pad">{refused.value || "Waiting for informerd…"}</p>}
     </nav>
   );
+}
+
+/** How many of a kind are bad. */
+function Bad({ r }: { r: Resource }) {
+  const n = countsOf(r)?.bad ?? 0;
+  if (!n) return null;
+  return <small class="bad-count" title={`${n} bad`}><HealthIcon status="bad" />{count(n)}<span class="hidden"> bad,</span></small>;
 }
 
 /** How the copy as a whole is: always in the same place, so that nothing moves
@@ -219,6 +240,7 @@ function StatusLine() {
         {text}
       </span>
       <span class="more">{more}</span>
+      <ClusterName />
       {!l.up && (
         <button type="button" class="button small" onClick={() => void poll()}>
           Try now{nextTry.value > now.value + 900 ? ` (${Math.round((nextTry.value - now.value) / 1000)})` : ""}
@@ -237,10 +259,12 @@ function StatusLine() {
 const keyHelp: [string, string][] = [
   ["/ or Ctrl K", "search kinds and objects"],
   ["f", "go to the filter of the view"],
+  ["n", "choose the namespace to work in"],
+  ["1 … 7", "the tabs of an object; e its events, y its YAML, g its graph"],
   ["↑ ↓ PgUp PgDn Home End", "move in a table"],
   ["Enter", "open the row"],
   ["p", "pause a table, and go on"],
-  ["Esc", "close, or leave a field"],
+  ["Esc", "close, leave a field, or go from an object to its kind"],
   ["?", "this help"],
 ];
 

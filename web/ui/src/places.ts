@@ -1,5 +1,6 @@
 import { several, type Resource } from "./resources";
 import { href, type Value } from "./route";
+import { chosen } from "./scope";
 
 // Addresses of what the page shows.
 
@@ -8,7 +9,7 @@ function cluster(r: { cluster?: string }): string | undefined {
 }
 
 export function objectsOf(r: Resource, more: Record<string, Value> = {}): string {
-  return href("objects", { cluster: cluster(r), resource: r.name, ...more });
+  return href("objects", { cluster: cluster(r), resource: r.name, namespace: r.namespaced ? chosen.value : undefined, ...more });
 }
 
 export function objectOf(r: Resource, ns: string, name: string, more: Record<string, Value> = {}): string {

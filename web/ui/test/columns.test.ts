@@ -88,9 +88,9 @@ describe("columns", () => {
 describe("which columns", () => {
   const { offered, shown } = frame([pods], knownColumns("pods")!, false);
   it("are the usual ones unless chosen", () => {
-    expect(shown).toEqual(["name", "namespace", "ready", "status", "restarts", "node", "ip", "age"]);
+    expect(shown).toEqual(["name", "health", "namespace", "ready", "status", "restarts", "node", "ip", "age"]);
     expect(frame([pods], knownColumns("pods")!, true).shown).not.toContain("namespace");
-    expect(frame([pods, pods], [], false).shown).toEqual(["name", "kind", "namespace", "status", "age"]);
+    expect(frame([pods, pods], [], false).shown).toEqual(["name", "health", "kind", "namespace", "status", "age"]);
   });
   it("survive a bad address", () => {
     expect(choose(["status", "a[?]", "label:app", "status"], offered).map((c) => c.id)).toEqual(["name", "status", "label:app"]);

@@ -27,7 +27,7 @@ export default {
       assert(await focused(selector), `Tab comes to ${selector}`);
     };
     await tabTo('[role="tab"]');
-    for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowRight");
+    for (let i = 0; i < 4; i++) await page.keyboard.press("ArrowRight");
     await page.getByRole("tabpanel", { name: "Relations" }).waitFor();
     await page.locator(".picture .node.root").waitFor();
     await tabTo(".picture .node:not(.root)");
@@ -95,8 +95,14 @@ export default {
       await settled(page);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert(wide <= 390, `${what} is ${wide} wide`);
+      await noBadAxe(page, `${what} on a phone`);
+      // 200 % of a screen of 1440 x 900.
+      await page.setViewportSize({ width: 720, height: 450 });
+      await noBadAxe(page, `${what} at 200 %`);
+      assert((await page.evaluate(() => document.documentElement.scrollWidth)) <= 720, `${what} at 200 % is no wider than the screen`);
+      await page.setViewportSize({ width: 390, height: 780 });
       if (what === "objects") {
-        await page.getByRole("button", { name: "Kinds" }).click();
+        await page.getByRole("button", { name: "Kinds", exact: true }).click();
         await page.getByRole("navigation", { name: "Kinds" }).getByRole("link", { name: /^Deployments/ }).click();
         await page.getByRole("heading", { level: 1, name: "Deployments" }).waitFor();
         await shot(page, "phone-light");

@@ -3,7 +3,7 @@ import { api, assert, cartPod, informerd, live, objectQuery, open, pod, shot } f
 
 export default {
   async "object: text, find, fold, conditions, owners, labels"() {
-    const page = await open(objectQuery());
+    const page = await open(objectQuery("&tab=yaml"));
     await page.getByRole("heading", { name: cartPod }).waitFor();
     await page.locator(".line").first().waitFor();
     const text = () => page.locator(".lines").innerText();
@@ -27,7 +27,7 @@ export default {
   },
 
   async "object: managedFields are shown when they are wanted"() {
-    const page = await open("?view=object&resource=deployments.apps&namespace=shop&name=cart");
+    const page = await open("?view=object&resource=deployments.apps&namespace=shop&name=cart&tab=yaml");
     await page.getByLabel("Find in the text").fill("fieldsV1");
     const tally = page.locator(".tally[role=status]");
     await tally.filter({ hasText: "none" }).waitFor();
@@ -37,7 +37,7 @@ export default {
     await tally.filter({ hasText: /^1 of \d/ }).waitFor();
     await page.getByLabel("managedFields").uncheck();
     await tally.filter({ hasText: "none" }).waitFor();
-    await page.goto(informerd.url + objectQuery());
+    await page.goto(informerd.url + objectQuery("&tab=yaml"));
     await page.getByText("no managedFields kept").waitFor(); // the configuration drops those of pods
     await page.finish();
   },
@@ -89,7 +89,7 @@ export default {
   },
 
   async "object: one that does not exist yet appears when it is created"() {
-    const page = await open("?view=object&resource=configmaps&namespace=team-a&name=page-later");
+    const page = await open("?view=object&resource=configmaps&namespace=team-a&name=page-later&tab=yaml");
     await page.getByRole("heading", { name: "There is none" }).waitFor();
     await sleep(300);
     await api.configMap("page-later");

@@ -194,7 +194,7 @@ export default {
     const page = await open("");
     await live(page);
     const streams = [];
-    page.on("request", (r) => r.url().includes("watch=true") && streams.push(r.url()));
+    page.on("request", (r) => /watch=true/.test(r.url()) && !r.url().includes("v1/health") && streams.push(r.url()));
     await page.goto(informerd.url + "?view=objects&resource=deployments.apps,statefulsets.apps,services,configmaps");
     let n = 0;
     for (const kind of ["apps/deployments", "apps/statefulsets", "core/services", "core/configmaps"]) n += await api.count(kind);

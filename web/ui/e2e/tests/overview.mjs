@@ -29,7 +29,6 @@ export default {
         await sleep(5000);
       }
     };
-    await follow("Not as it should be", "Deployments with replicas missing");
     await follow("Being deleted", "ConfigMaps");
     await follow("By kind", "Services");
     // The largest come first; all others are a click away.

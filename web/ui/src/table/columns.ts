@@ -1,5 +1,6 @@
 import type { KubeObject } from "../api";
 import { quantity } from "../format";
+import { healthRank, toneOfHealth, type Health } from "../health";
 import { each, formatPath, parsePath, textOf, valuesAt, type Step } from "../paths";
 
 // The columns of a table: which fields they need, what they show of an object,
@@ -38,6 +39,19 @@ export const ageColumn: Column = {
   id: "age", title: "Age", paths: [], by: "metadata.creationTimestamp", type: "age",
   value: (o) => (o.metadata.creationTimestamp ? Date.parse(o.metadata.creationTimestamp) : null),
 };
+
+/** How an object is, as informerd works it out: rows are told, no field has it. */
+export const healthColumn: Column = {
+  id: "health", title: "Health", paths: [], type: "text", value: () => "", rank: (c) => healthRank(String(c ?? "")),
+  tone: (t) => (t ? (toneOfHealth[t.split(":")[0] as Health] as Tone) : ""), hint: "how it is, and why",
+};
+
+/** Kinds that cannot be well or unwell: they are what somebody wrote down. */
+const inert = /^(configmaps|secrets|serviceaccounts|endpoints|endpointslices|limitranges|priorityclasses|events|leases|controllerrevisions|podtemplates|ipaddresses|servicecidrs|csi\w+|storageclasses|ingressclasses|runtimeclasses|networkpolicies|(cluster)?role(binding)?s|flowschemas|prioritylevelconfigurations|componentstatuses)(\.|$)/;
+
+export function hasHealth(resource: string): boolean {
+  return !inert.test(resource);
+}
 
 /** A path with at most one value; by others the server would order differently. */
 function single(path: string): string | undefined {

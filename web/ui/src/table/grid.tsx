@@ -1,5 +1,6 @@
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count } from "../format";
+import { HealthIcon, toneOfHealth, type Health } from "../health";
 import { go } from "../route";
 import { Age } from "../ui";
 import { useVirtual } from "../virtual";
@@ -38,12 +39,14 @@ export function Grid(props: {
 
   const room = useRoom(scroller);
   const narrow = room < narrowest;
+  // Beside a status, on a phone, a mark says how it is.
+  const brief = narrow && props.columns.some((c) => c.id === "status");
   // Which column is shown where; cells and the order count them as they are given.
   const at = narrow ? narrowOrder(props.columns) : props.columns.map((_, i) => i);
   const columns = at.map((i) => props.columns[i]!);
   const shape = props.place + columns.map((c) => c.id).join() + (rows.length >= 100 ? "+" : rows.length > 0 ? "-" : "");
-  if (layout.current.shape !== shape) layout.current = { shape, wishes: wishesOf(columns, at, rows) };
-  const widths = fit(layout.current.wishes.map((w, i) => (narrow && i === 0 ? { ...w, wanted: Math.min(w.wanted, room * 0.55), least: Math.min(w.least, room * 0.45) } : w)), room);
+  if (layout.current.shape !== shape) layout.current = { shape, wishes: wishesOf(columns, at, rows, brief) };
+  const widths = fit(layout.current.wishes.map((w, i) => (narrow && i === 0 ? { ...w, wanted: Math.min(w.wanted, room * 0.55), least: Math.min(w.least, room * 0.36) } : w)), room);
   const template = widths.map((w) => w + "px").join(" ");
   const width = widths.reduce((a, b) => a + b, 0);
 
@@ -132,7 +135,7 @@ export function Grid(props: {
         {columns.map((c, i) => (
           <div role="columnheader" class={c.type === "text" ? "" : "number"} aria-sort={props.order.column === at[i] ? (props.order.down ? "descending" : "ascending") : "none"} key={c.id}>
             <button type="button" title={c.hint ?? c.title} onClick={() => props.onSort(at[i]!)}>
-              {c.title}
+              {c.id === "health" && brief ? <span class="hidden">{c.title}</span> : c.title}
             </button>
           </div>
         ))}
@@ -159,7 +162,7 @@ export function Grid(props: {
               }}
             >
               {columns.map((c, i) => (
-                <GridCell key={c.id} column={c} row={row} index={at[i]!} href={i === 0 ? props.hrefOf(row) : ""} />
+                <GridCell key={c.id} column={c} row={row} index={at[i]!} brief={brief} href={i === 0 ? props.hrefOf(row) : ""} />
               ))}
             </div>
           );
@@ -169,7 +172,7 @@ export function Grid(props: {
   );
 }
 
-function GridCell({ column, row, index, href }: { column: Column; row: Row; index: number; href: string }) {
+function GridCell({ column, row, index, brief, href }: { column: Column; row: Row; index: number; brief: boolean; href: string }) {
   const v = row.cells[index] ?? null;
   if (index === 0) {
     return (
@@ -188,10 +191,21 @@ function GridCell({ column, row, index, href }: { column: Column; row: Row; inde
     );
   }
   const text = v === null ? "" : String(v);
+  if (column.id === "health") return <HealthCell text={text} brief={brief} />;
   const tone = column.tone?.(text);
   return (
     <div role="gridcell" class={(column.type === "number" ? "number " : "") + (tone ? "tone-" + tone : "")} title={text.length > 8 ? text : undefined}>
       {text === "" ? <None /> : typeof v === "number" ? count(v) : text}
+    </div>
+  );
+}
+
+/** The reason stands in the status, too: where there is little room the word does. */
+function HealthCell({ text, brief }: { text: string; brief: boolean }) {
+  const [status, reason] = text.split(": ", 2) as [Health, string?];
+  return (
+    <div role="gridcell" class={"health-cell tone-" + (text ? toneOfHealth[status] : "off")} title={reason && text}>
+      {text ? <><HealthIcon status={status} /> {brief ? <span class="hidden">{text}</span> : reason ? <><span class="hidden">{status}: </span>{reason}</> : status}</> : <None />}
     </div>
   );
 }
@@ -227,11 +241,13 @@ function widthOf(text: string): number {
 
 /** What each column needs for what the first rows show. It does not change while a
  * table is looked at: a wider value is cut and told by its title. */
-function wishesOf(columns: Column[], at: number[], rows: Row[]): Wish[] {
+function wishesOf(columns: Column[], at: number[], rows: Row[], brief: boolean): Wish[] {
   const sample = rows.slice(0, 200);
   return columns.map((c, i) => {
     let longest = "";
     if (c.type === "age") longest = "00d00h";
+    // Health comes a moment later than the rows, and may change to any word.
+    else if (c.id === "health") longest = "CrashLoopBackOff++";
     else {
       for (const r of sample) {
         const v = r.cells[at[i]!];
@@ -242,6 +258,7 @@ function wishesOf(columns: Column[], at: number[], rows: Row[]): Wish[] {
     const head = widthOf(c.title) + 40;
     const wanted = Math.ceil(Math.max(widthOf(longest) + 28, head));
     if (i === 0) return { wanted: Math.min(wanted, 520), least: Math.min(wanted, 200), grows: true };
+    if (c.id === "health" && brief) return { wanted: 44, least: 44, grows: false };
     if (matters(c)) return { wanted: Math.min(wanted, 300), least: Math.min(wanted, 220), grows: false };
     return { wanted: Math.min(wanted, 420), least: Math.min(wanted, Math.max(110, head)), grows: true };
   });

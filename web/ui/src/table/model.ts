@@ -28,6 +28,10 @@ export class TableModel {
   private timer: ReturnType<typeof setTimeout> | 0 = 0;
   private flushed = 0;
   private closed = false;
+  /** What is not good, by key of the row; null while that is not known. */
+  private verdicts: ReadonlyMap<string, string> | null = null;
+  private others = "good";
+  private readonly health: number;
 
   constructor(
     sources: Source[],
@@ -35,6 +39,7 @@ export class TableModel {
     readonly columns: Column[],
     sort: string,
   ) {
+    this.health = columns.findIndex((c) => c.id === "health");
     const fields = [...new Set([...rowPaths, ...columns.flatMap((c) => c.paths)])];
     this.parts.value = sources.map(() => ({ phase: "loading", error: null, expected: 0, streaming: false }));
     this.followers = sources.map((source, i) => new Follower(source, selection, fields, sort, {
@@ -59,10 +64,24 @@ export class TableModel {
     this.view.value = this.rows.view;
   }
 
+  /** Tells how objects are: those that are not named are good. */
+  setHealth(verdicts: ReadonlyMap<string, string>, others = "good"): void {
+    this.verdicts = verdicts;
+    this.others = others;
+    if (this.health < 0 || this.closed || this.paused.peek()) return;
+    this.rows.amend(this.health, (r) => this.healthOf(r.key));
+    this.view.value = this.rows.view;
+  }
+
+  private healthOf(key: string): string {
+    return this.verdicts ? (this.verdicts.get(key) ?? this.others) : "";
+  }
+
   /** What came before is shown first: no flush that is due may move a table that is paused. */
   setPaused(on: boolean): void {
     this.flush();
     this.paused.value = on;
+    if (!on && this.verdicts) this.setHealth(this.verdicts, this.others);
   }
 
   private page(found: Found[]): void {
@@ -104,7 +123,7 @@ export class TableModel {
     return {
       key: `${key} ${ns}/${m.name}`, resource: key, kind: resource.kind, ns, name: m.name, uid: m.uid ?? "",
       created: m.creationTimestamp ? Date.parse(m.creationTimestamp) : 0, deleting: !!m.deletionTimestamp,
-      cells: this.columns.map((c) => (c.id === "kind" ? resource.kind : value(c, o))), changed,
+      cells: this.columns.map((c) => (c.id === "kind" ? resource.kind : c.id === "health" ? this.healthOf(`${key} ${ns}/${m.name}`) : value(c, o))), changed,
     };
   }
 

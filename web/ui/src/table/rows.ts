@@ -63,6 +63,19 @@ export class Rows {
     this.view = (filter ? rows.filter(filter) : rows).sort(this.compare);
   }
 
+  /** Gives rows another value of a column, where it is another. */
+  amend(column: number, of: (r: Row) => Cell): void {
+    const changed: Row[] = [];
+    for (const r of this.all.values()) {
+      const v = of(r);
+      if (r.cells[column] === v) continue;
+      const cells = r.cells.slice();
+      cells[column] = v;
+      changed.push({ ...r, cells });
+    }
+    if (changed.length) this.apply(changed);
+  }
+
   /** Takes rows in and drops others by key. */
   apply(upserts: Row[], deletes: string[] = []): void {
     const stale: Row[] = [];

@@ -1,6 +1,6 @@
 import { get, type KubeObject } from "../api";
 import { find, path, readable, type Resource } from "../resources";
-import { ageColumn, customColumn, kindColumn, knownColumns, nameColumn, namespaceColumn, printerColumns, statusColumn, type Column } from "./columns";
+import { ageColumn, customColumn, hasHealth, healthColumn, kindColumn, knownColumns, nameColumn, namespaceColumn, printerColumns, statusColumn, type Column } from "./columns";
 
 // Which columns a table has: the usual ones of its kind, or what somebody chose,
 // remembered per kind in this browser and carried in the address.
@@ -34,7 +34,8 @@ export function frame(resources: Resource[], usual: Column[], oneNamespace: bool
   const many = resources.length !== 1;
   const namespaced = resources.some((r) => r.namespaced);
   const inner = many ? [statusColumn] : usual.map((c) => (["name", "namespace", "kind", "age"].includes(c.id) ? { ...c, id: c.id + "-2" } : c));
-  const offered = [nameColumn, ...(many ? [kindColumn] : []), ...(namespaced ? [namespaceColumn] : []), ...inner, ageColumn];
+  const well = resources.some((r) => hasHealth(r.name));
+  const offered = [nameColumn, ...(well ? [healthColumn] : []), ...(many ? [kindColumn] : []), ...(namespaced ? [namespaceColumn] : []), ...inner, ageColumn];
   const shown = offered.map((c) => c.id).filter((id) => !(id === "namespace" && oneNamespace));
   return { offered, shown };
 }

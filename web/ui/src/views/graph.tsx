@@ -5,6 +5,8 @@ import { count, plural } from "../format";
 import { find, resources, several, type Resource } from "../resources";
 import { href, params, update } from "../route";
 import { absence, StateIcon } from "../ui";
+import { HealthIcon, toneOfHealth, type HealthList, type Verdict } from "../health";
+import { collapse } from "../siblings";
 import { useViewport } from "./viewport";
 
 // What an object is related to, as a picture and as a nested list. This part of
@@ -21,6 +23,7 @@ interface Node {
   missing?: boolean;
   unknown?: boolean;
   hub?: boolean;
+  members?: string[];
 }
 
 interface Edge {
@@ -64,6 +67,9 @@ export function GraphRelations({ r, ns, name }: { r: Resource; ns: string; name:
   const depth = Math.min(5, Math.max(1, Number(p.get("depth")) || (scope === "both" ? 2 : 3)));
   const list = p.get("rel") === "list";
   const [graph, setGraph] = useState<GraphAnswer | null>(null);
+  const [health, setHealth] = useState<Verdicts>(new Map());
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const withEvents = p.has("events");
   const [error, setError] = useState("");
   useEffect(() => {
     const stop = new AbortController();
@@ -83,6 +89,7 @@ export function GraphRelations({ r, ns, name }: { r: Resource; ns: string; name:
             const next = merge(answers.map((a) => a.body));
             return before && JSON.stringify(before) === JSON.stringify(next) ? before : next;
           });
+          setHealth(await verdicts(r, stop.signal));
           setError("");
           mark = now;
         } catch (e) {
@@ -98,6 +105,13 @@ export function GraphRelations({ r, ns, name }: { r: Resource; ns: string; name:
       clearTimeout(timer);
     };
   }, [r.name, r.cluster, ns, name, scope, depth]);
+  // Events are told on their own tab; many of a kind stand for themselves when asked to.
+  const shown = useMemo(() => {
+    if (!graph) return null;
+    const isEvent = (id: string) => /^events[./]/.test(id);
+    const kept = withEvents || isEvent(graph.root) ? graph : { ...graph, nodes: graph.nodes.filter((n) => !isEvent(n.id)), edges: graph.edges.filter((e) => !isEvent(e.from) && !isEvent(e.to)) };
+    return list ? kept : { ...kept, ...collapse(kept, open) };
+  }, [graph, open, withEvents, list]);
   return (
     <div class="code-box">
       <div class="bar code-bar">
@@ -117,12 +131,13 @@ export function GraphRelations({ r, ns, name }: { r: Resource; ns: string; name:
             {[1, 2, 3, 4, 5].map((d) => <option value={String(d)}>{plural(d, "step")}</option>)}
           </select>
         </label>
+        <label class="check"><input type="checkbox" checked={withEvents} onChange={() => update({ events: withEvents ? null : "1" })} /> events</label>
         <span class="space" />
         {graph && <span class="soft" role="status">{plural(graph.nodes.length, "object")}, {plural(graph.edges.length, "relation")}{graph.truncated ? ", and more" : ""}</span>}
       </div>
       {error && <p class="error pad" role="alert">{error}</p>}
       {!graph && !error && <p class="empty">Looking…</p>}
-      {graph && (list ? <Nested graph={graph} r={r} /> : <Picture graph={graph} r={r} />)}
+      {shown && (list ? <Nested graph={shown} r={r} health={health} /> : <Picture graph={shown} r={r} health={health} onOpen={(id) => setOpen(new Set([...open, id]))} />)}
       {graph && !!graph.unanswered?.length && (
         <p class="strip foot">
           Not looked at:{" "}
@@ -147,6 +162,25 @@ function merge(all: GraphAnswer[]): GraphAnswer {
   }
   const first = all[0]!;
   return { root: first.root, truncated: all.some((g) => g.truncated), nodes: [...nodes.values()], edges: [...edges.values()], unanswered: first.unanswered };
+}
+
+type Verdicts = ReadonlyMap<string, Verdict>;
+
+/** What is not good near by, by id. */
+async function verdicts(r: Resource, signal: AbortSignal): Promise<Verdicts> {
+  const q = new URLSearchParams({ all: "true", status: "bad,progressing,unknown", limit: "5000" });
+  if (several.peek() && r.cluster) q.set("cluster", r.cluster);
+  try {
+    return new Map((await get<HealthList>("v1/health?" + q, signal)).body.items.map((v) => [v.id, v]));
+  } catch {
+    return new Map(); // the graph has no colors; the frame says what is wrong
+  }
+}
+
+/** The worst of a box, and how many of those it stands for are not good. */
+function worstOf(n: Node, health: Verdicts): { v?: Verdict; n: number } {
+  const all = (n.members ?? [n.id]).flatMap((id) => health.get(id) ?? []);
+  return { v: all.find((v) => v.status === "bad") ?? all[0], n: all.length };
 }
 
 const width = 208, height = 44;
@@ -187,7 +221,7 @@ function layOut(graph: GraphAnswer): Laid {
   return { nodes, edges, left, top, width: Math.ceil(Math.max(...xs)) + 16 - left, height: Math.ceil(Math.max(...ys)) + 16 - top };
 }
 
-function Picture({ graph, r }: { graph: GraphAnswer; r: Resource }) {
+function Picture({ graph, r, health, onOpen }: { graph: GraphAnswer; r: Resource; health: Verdicts; onOpen: (id: string) => void }) {
   const box = useRef<HTMLDivElement>(null);
   const laid = useMemo(() => layOut(graph), [graph]);
   const root = laid.nodes.find((x) => x.n.id === graph.root)?.at ?? { x: 0, y: 0 };
@@ -209,7 +243,7 @@ function Picture({ graph, r }: { graph: GraphAnswer; r: Resource }) {
                 <title>{e.edges.map((x) => `${short(x.from)} ${words[x.edge]?.[0] ?? x.edge} ${short(x.to)}: ${x.why}`).join("\n")}</title>
               </g>
             ))}
-            {laid.nodes.map(({ n, at }) => <Box key={n.id} n={n} at={at} root={n.id === graph.root} to={linkOf(n, r)} onFocus={() => view.show(at)} />)}
+            {laid.nodes.map(({ n, at }) => <Box key={n.id} n={n} at={at} root={n.id === graph.root} to={linkOf(n, r)} health={worstOf(n, health)} onFocus={() => view.show(at)} onOpen={onOpen} />)}
           </g>
         </svg>
       </div>
@@ -222,15 +256,19 @@ function Picture({ graph, r }: { graph: GraphAnswer; r: Resource }) {
   );
 }
 
-function Box({ n, at, root, to, onFocus }: { n: Node; at: { x: number; y: number }; root: boolean; to: string; onFocus: () => void }) {
-  const state = n.missing ? "does not exist" : n.unknown ? "unknown" : n.hub ? "not walked through" : "";
+function Box({ n, at, root, to, health, onFocus, onOpen }: { n: Node; at: { x: number; y: number }; root: boolean; to: string; health: { v?: Verdict; n: number }; onFocus: () => void; onOpen: (id: string) => void }) {
+  const { v } = health;
+  const bad = v ? (n.members ? `${health.n} not good` : (v.reason ?? v.status)) : "";
+  const state = n.missing ? "does not exist" : n.unknown ? "unknown" : bad || (n.hub ? "not walked through" : "");
+  const kind = `${n.kind}${state ? " · " + state : ""}`;
   return (
-    <a href={to} draggable={false} class={"node" + (root ? " root" : "") + (n.missing ? " missing" : "") + (n.unknown ? " unknown" : "")} onFocus={onFocus}>
+    <a href={to} draggable={false} class={"node" + (root ? " root" : "") + (n.missing ? " missing" : "") + (n.unknown ? " unknown" : "") + (v ? " is-" + v.status : "") + (n.members ? " many" : "")} aria-expanded={n.members ? false : undefined} onFocus={onFocus} onClick={n.members ? (e: MouseEvent) => { e.preventDefault(); onOpen(n.id); } : undefined}>
+      {n.members && <rect x={at.x - width / 2 + 4} y={at.y - height / 2 + 4} width={width} height={height} rx="6" />}
       <rect x={at.x - width / 2} y={at.y - height / 2} width={width} height={height} rx="6">
-        <title>{`${n.kind} ${n.namespace ? n.namespace + "/" : ""}${n.name}${state ? "\n" + state : ""}`}</title>
+        <title>{`${n.kind} ${n.namespace ? n.namespace + "/" : ""}${n.name}${state ? "\n" + state : ""}${v?.message ? "\n" + v.message : ""}${n.members ? "\nopens" : ""}`}</title>
       </rect>
-      <text class="kind" pointer-events="none" x={at.x - width / 2 + 10} y={at.y - 5}>{n.kind}{state ? " · " + state : ""}</text>
-      <text pointer-events="none" x={at.x - width / 2 + 10} y={at.y + 13}>{n.name.length > 25 ? n.name.slice(0, 12) + "…" + n.name.slice(-12) : n.name}</text>
+      <text class="kind" pointer-events="none" x={at.x - width / 2 + 10} y={at.y - 5}>{kind.length > 30 ? kind.slice(0, 29) + "…" : kind}</text>
+      <text pointer-events="none" x={at.x - width / 2 + 10} y={at.y + 13}>{n.name.length > 24 ? n.name.slice(0, 11) + "…" + n.name.slice(-11) : n.name}</text>
     </a>
   );
 }
@@ -254,7 +292,7 @@ function curve(points: { x: number; y: number }[]): string {
 }
 
 /** The same, nested: under each object what it was first reached from. */
-function Nested({ graph, r }: { graph: GraphAnswer; r: Resource }) {
+function Nested({ graph, r, health }: { graph: GraphAnswer; r: Resource; health: Verdicts }) {
   const tree = useMemo(() => {
     const by = new Map(graph.nodes.map((n) => [n.id, n]));
     const next = new Map<string, { id: string; word: string; why: string }[]>();
@@ -298,6 +336,7 @@ function Nested({ graph, r }: { graph: GraphAnswer; r: Resource }) {
             <li key={x.id}>
               <span class="soft" title={x.why}>{x.word}</span> <span class="soft">{n.kind}</span> <a href={linkOf(n, r)}>{n.name}</a>{" "}
               {n.missing && <span class="word tone-bad">does not exist</span>}
+              {health.get(n.id) && <span class={"word tone-" + toneOfHealth[health.get(n.id)!.status]} title={health.get(n.id)!.message}><HealthIcon status={health.get(n.id)!.status} /> {health.get(n.id)!.reason || health.get(n.id)!.status}</span>}
               {n.unknown && <span class="word tone-wait">unknown: {absence[n.state ?? find(n.resource)?.state ?? "unwatched"]?.toLowerCase() ?? "its kind is not known"}</span>}
               {draw(x.id)}
             </li>

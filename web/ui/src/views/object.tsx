@@ -1,6 +1,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { ApiError, type KubeObject } from "../api";
 import { plural, time } from "../format";
+import { HealthIcon, trouble } from "../health";
 import { late } from "../late";
 import { headingOf, objectsOf } from "../places";
 import { byKey, find, keyOf, known, readable, type Resource } from "../resources";
@@ -16,14 +17,15 @@ import { Code } from "./code";
 import { Compare } from "./compare";
 import { Events } from "./events";
 import { Facts } from "./facts";
+import { Summary } from "./summary";
 import { objectPath, ObjectModel } from "./watch-object";
 
 // One object: its text, what became of it, what belongs to it.
 
 const GraphRelations = late(() => import("./graph").then((m) => m.GraphRelations));
 
-type Tab = "yaml" | "json" | "changes" | "relations" | "events" | "compare";
-const tabNames: Record<Tab, string> = { yaml: "YAML", json: "JSON", changes: "Changes", relations: "Relations", events: "Events", compare: "Compare" };
+type Tab = "status" | "yaml" | "json" | "changes" | "relations" | "events" | "compare";
+const tabNames: Record<Tab, string> = { status: "Status", yaml: "YAML", json: "JSON", changes: "Changes", relations: "Relations", events: "Events", compare: "Compare" };
 
 export function ObjectView() {
   const p = params.value;
@@ -50,10 +52,22 @@ function OneObject({ r: first, ns, name }: { r: Resource; ns: string; name: stri
   useEffect(() => {
     document.title = `${name} · ${r.kind} · informerd`;
   }, [name, r.kind]);
+  useEffect(() => {
+    const keys = (e: KeyboardEvent) => {
+      if ((e.target as Element).closest?.("input, textarea, select, dialog") || e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented) return;
+      const all = Object.keys(tabNames) as Tab[];
+      const to = ({ e: "events", y: "yaml", g: "relations" } as Record<string, Tab>)[e.key] ?? (/^[1-9]$/.test(e.key) ? all[Number(e.key) - 1] : undefined);
+      if (!to) return;
+      e.preventDefault();
+      show(to);
+    };
+    addEventListener("keydown", keys);
+    return () => removeEventListener("keydown", keys);
+  }, []);
   const o = model.object.value;
-  const tab = (params.value.get("tab") || "yaml") as Tab;
+  const tab = (params.value.get("tab") || "status") as Tab;
   const history = model.history.value;
-  const show = (t: Tab) => update({ tab: t === "yaml" ? null : t });
+  const show = (t: Tab) => update({ tab: t === "status" ? null : t });
   return (
     <div class="view object">
       <div class="head">
@@ -88,7 +102,7 @@ function OneObject({ r: first, ns, name }: { r: Resource; ns: string; name: stri
               next?.click();
             }}>
               {(Object.keys(tabNames) as Tab[]).map((t) => (
-                <button key={t} type="button" role="tab" id={"tab-" + t} aria-selected={t === tab} aria-controls="tab-panel" tabIndex={t === tab || (!Object.hasOwn(tabNames, tab) && t === "yaml") ? 0 : -1} onClick={() => show(t)}>
+                <button key={t} type="button" role="tab" id={"tab-" + t} aria-selected={t === tab} aria-controls="tab-panel" tabIndex={t === tab || (!Object.hasOwn(tabNames, tab) && t === "status") ? 0 : -1} onClick={() => show(t)}>
                   {tabNames[t]}
                   {t === "changes" && history.length > 0 && <small class="badge">{history.length}</small>}
                 </button>
@@ -96,6 +110,7 @@ function OneObject({ r: first, ns, name }: { r: Resource; ns: string; name: stri
             </div>
             <div class="tab-panel" role="tabpanel" id="tab-panel" aria-labelledby={Object.hasOwn(tabNames, tab) ? "tab-" + tab : undefined} aria-label={Object.hasOwn(tabNames, tab) ? undefined : "No such tab"}>
               {!Object.hasOwn(tabNames, tab) && <p class="empty" role="alert">There is no tab called <code>{tab}</code>. There are {Object.keys(tabNames).join(", ")}.</p>}
+              {tab === "status" && <Summary o={o} r={r} />}
               {(tab === "yaml" || tab === "json") && <Text o={o} r={r} json={tab === "json"} />}
               {tab === "changes" && <Changes model={model} />}
               {tab === "relations" && <GraphRelations r={r} ns={o.metadata.namespace ?? ""} name={o.metadata.name} />}
@@ -110,7 +125,11 @@ function OneObject({ r: first, ns, name }: { r: Resource; ns: string; name: stri
   );
 }
 
+/** How it is: what is wrong with it or with what it owns goes before its own word. */
 function StatusWord({ o, r }: { o: KubeObject; r: Resource }) {
+  const m = o.metadata;
+  const v = trouble.value?.items.find((i) => i.resource === r.name && i.name === m.name && (i.namespace ?? "") === (m.namespace ?? "") && (!i.cluster || i.cluster === r.cluster));
+  if (v) return <span class={"word tone-" + (v.status === "bad" ? "bad" : "wait")} title={v.message}><HealthIcon status={v.status} /> {v.reason || v.status}</span>;
   const word = r.name === "events" ? "" : anyStatus(o);
   if (!word) return null;
   return <span class={"word tone-" + (statusColumn.tone!(word) || "off")}>{word}</span>;

@@ -1,13 +1,14 @@
-import { useComputed } from "@preact/signals";
+import { effect, useComputed } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, errorText, type FilterErrors } from "../api";
 import { selectionQuery, type FollowStatus, type Selection } from "../follow";
 import { count, plural } from "../format";
+import { cellOf, followHealth, keyOfVerdict } from "../health";
 import { headingOf, objectOf } from "../places";
 import { asPatterns, byKey, keyOf, known, match, readable, unknownNames, type Resource } from "../resources";
 import { href, params, update } from "../route";
 import { manySources, oneSource } from "../source";
-import { serverOrder, type Column } from "../table/columns";
+import { hasHealth, serverOrder, type Column } from "../table/columns";
 import { Grid } from "../table/grid";
 import { TableModel } from "../table/model";
 import { textFilter, type Order } from "../table/rows";
@@ -86,7 +87,8 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
   const columns = useMemo(() => choose(ids, offered), [columnKey, offered]);
 
   const sort = p.get("sort") ?? "";
-  const order: Order = { column: columns.findIndex((c) => c.id === sort.replace(/^-/, "")), down: sort.startsWith("-") };
+  // Unless somebody says otherwise, what is wrong comes first.
+  const order: Order = { column: columns.findIndex((c) => c.id === (sort.replace(/^-/, "") || "health")), down: sort.startsWith("-") };
   const serverSort = serverOrder(columns[order.column], order.down);
   const current = list.map((r) => byKey.value.get(keyOf(r)) ?? r);
   const absent = current.filter((r) => !readable(r));
@@ -97,6 +99,7 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
   const model = useMemo(() => new TableModel(sources, selection, columns, serverSort), [sources, asked, columns]);
   useEffect(() => () => model.close(), [model]);
 
+  useHealth(model, pattern, list, selection);
   const words = p.get("q") ?? "";
   const arranged = useRef<unknown[]>([]);
   const arrangement = [model, sort, words, columns];
@@ -218,6 +221,25 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
       <Announcer label={heading} model={model} loading={loading} />
     </div>
   );
+}
+
+/** Keeps the health of a table's objects current. Rows of a table are told what is not
+ * good; of the rest there may be a hundred thousand. */
+function useHealth(model: TableModel, pattern: string, list: Resource[], selection: Selection): void {
+  const namespaces = selection.namespace?.join() ?? "";
+  useEffect(() => {
+    const able = list.filter((r) => readable(byKey.peek().get(keyOf(r)) ?? r));
+    if (!able.some((r) => hasHealth(r.name)) || !model.columns.some((c) => c.id === "health")) return;
+    const followed = followHealth({ resources: asPatterns(pattern, able), namespace: selection.namespace ?? [], status: "bad,progressing,unknown", all: "true", limit: "5000" }, [...new Set(able.map((r) => r.cluster ?? ""))]);
+    const end = effect(() => {
+      const l = followed.list.value;
+      if (l) model.setHealth(new Map(l.items.map((v) => [keyOfVerdict({ ...v, cluster: v.cluster ?? able[0]!.cluster }), cellOf(v)])), l.metadata.truncated ? "" : "good");
+    });
+    return () => {
+      end();
+      followed.close();
+    };
+  }, [model, pattern, namespaces]);
 }
 
 /** Why a filter has no value for one of the objects. */

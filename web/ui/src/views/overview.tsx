@@ -2,25 +2,17 @@ import { signal, useComputed } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiError, get, type List } from "../api";
 import { bytes, count, plural } from "../format";
+import { trouble } from "../health";
 import { headingOf, objectsOf } from "../places";
 import { byKey, find, keyOf, known, path, rates, readable, resources, several, type Resource } from "../resources";
 import { href, params } from "../route";
 import { absence, StateIcon } from "../ui";
+import { Quotas, Recent } from "./namespace";
+import { Trouble } from "./trouble";
 
 // The cluster at a glance: how much there is of what and where, and what wants
 // somebody's attention. Every bar leads to the objects it counts.
 
-/** Questions whose answer should be nobody. */
-const questions: { title: string; resource: string; selector: string }[] = [
-  { title: "Pods that wait or failed", resource: "pods", selector: "status.phase notin (Running,Succeeded)" },
-  { title: "Pods that run but are not ready", resource: "pods", selector: "status.phase=Running,status.containerStatuses[*].ready=false" },
-  { title: "Deployments with replicas missing", resource: "deployments.apps", selector: "status.unavailableReplicas" },
-  { title: "Jobs with failures", resource: "jobs.batch", selector: "status.failed" },
-  { title: "Claims without a volume", resource: "persistentvolumeclaims", selector: "status.phase!=Bound" },
-  { title: "Volumes released or failed", resource: "persistentvolumes", selector: "status.phase in (Released,Failed)" },
-  { title: "Nodes that take no pods", resource: "nodes", selector: "spec.unschedulable=true" },
-  { title: "Namespaces being deleted", resource: "namespaces", selector: "status.phase=Terminating" },
-];
 const deleting = "metadata.deletionTimestamp";
 
 interface Answer {
@@ -88,7 +80,6 @@ async function ask(signal: AbortSignal): Promise<void> {
   const able = resources.peek().filter((r) => readable(r) && r.objects > 0);
   const jobs: (() => Promise<void>)[] = [];
   for (const r of able) if (r.namespaced) jobs.push(() => spacesOf(r, signal));
-  for (const q of questions) for (const r of able) if (r.name === q.resource) jobs.push(() => countOf(r, q.selector, signal));
   const e = eventResource();
   if (e && readable(e)) jobs.push(() => reasonsOf(e, signal));
   for (const r of [...able].sort((a, b) => a.objects - b.objects)) jobs.push(() => countOf(r, deleting, signal));
@@ -124,25 +115,35 @@ export function Overview() {
   const all = resources.value;
   const watched = all.filter((r) => r.state !== "unwatched");
   const able = watched.filter(readable);
+  const namespace = params.value.get("namespace") ?? "";
   return (
     <div class="view">
       <div class="head">
-        <h1>Overview</h1>
-        <p class="soft">
+        <h1>{namespace || "Overview"}</h1>
+        {namespace && <p class="soft">namespace · <a href={href("objects", { resource: "*", namespace })}>everything in it</a> · <a href={href("object", { resource: "namespaces", name: namespace })}>itself</a></p>}
+        {!namespace && <p class="soft">
           {count(able.reduce((n, r) => n + r.objects, 0))} objects of {plural(able.length, "kind")}
           {several.value ? ` in ${new Set(all.map((r) => r.cluster)).size} clusters` : ""}, {bytes(able.reduce((n, r) => n + r.bytes, 0))} in memory
-        </p>
+        </p>}
       </div>
       <div class="scroll" tabIndex={0} role="region" aria-label="Overview">
-        <div class="cards">
-          <Attention />
-          <Deleting />
-          <Dangling />
-          <Kinds able={able} />
-          <Namespaces />
-          <Blind all={all} />
-          <EventReasons />
-        </div>
+        <Trouble namespace={namespace} />
+        {namespace ? (
+          <div class="cards" key={namespace}>
+            <KindsIn namespace={namespace} />
+            <Quotas namespace={namespace} />
+            <Recent namespace={namespace} />
+          </div>
+        ) : (
+          <div class="cards">
+            <Deleting />
+            <Dangling />
+            <Kinds able={able} />
+            <Namespaces />
+            <Blind all={all} />
+            <EventReasons />
+          </div>
+        )}
       </div>
     </div>
   );
@@ -158,32 +159,6 @@ function Bar({ to, label, n, share, tone, note, open }: { to: string; label: str
         <i style={{ width: `${Math.max(n > 0 ? 1 : 0, 100 * share)}%` }} />
       </span>
     </a>
-  );
-}
-
-function Attention() {
-  const rows = questions.flatMap((q) => {
-    const r = find(q.resource);
-    return r ? [{ q, r, a: answers.value.get(keyOf(r) + " " + q.selector) }] : [];
-  });
-  const most = Math.max(1, ...rows.map((x) => x.a?.n ?? 0));
-  return (
-    <section class="card">
-      <h2>Not as it should be</h2>
-      <ul>
-        {rows.map(({ q, r, a }) =>
-          !readable(r) ? (
-            <li key={q.title} class="bar-row off"><span class="label">{q.title}</span><span class="note"><StateIcon state={r.state} /> {absence[r.state]?.toLowerCase()}</span></li>
-          ) : r.objects === 0 || a?.n === 0 ? (
-            <li key={q.title} class="bar-row off"><span class="label">{q.title}</span><span class="note">none</span></li>
-          ) : !a ? (
-            <li key={q.title} class="bar-row off"><span class="label">{q.title}</span><span class="note">counting…</span></li>
-          ) : (
-            <li key={q.title}><Bar to={objectsOf(r, { fieldSelector: q.selector })} label={q.title} n={a.n} share={a.n / most} tone="bad" /></li>
-          ),
-        )}
-      </ul>
-    </section>
   );
 }
 
@@ -296,6 +271,11 @@ function Kinds({ able }: { able: Resource[] }) {
   );
 }
 
+function badIn(ns: string): string {
+  const n = trouble.value?.namespaces.find((x) => x.namespace === ns)?.bad ?? 0;
+  return n ? `${count(n)} bad` : "";
+}
+
 function Namespaces() {
   const sum = useComputed(() => {
     const out = new Map<string, number>();
@@ -311,7 +291,7 @@ function Namespaces() {
     <section class="card">
       <h2>By namespace</h2>
       <ul>
-        {top.map(([ns, n]) => <li key={ns}><Bar to={href("objects", { resource: "*", namespace: ns })} label={ns} n={n} share={n / most} /></li>)}
+        {top.map(([ns, n]) => <li key={ns}><Bar to={href("objects", { resource: "*", namespace: ns })} note={badIn(ns)} label={ns} n={n} share={n / most} /></li>)}
         {top.length === 0 && <li class="bar-row off"><span class="label">counting…</span></li>}
       </ul>
       <p class="soft">{sum.length > top.length ? <a href={href("overview", { namespaces: "all" })}>and {sum.length - top.length} more namespaces</a> : plural(sum.length, "namespace")}</p>
@@ -334,6 +314,24 @@ function Blind({ all }: { all: Resource[] }) {
           </li>
         ))}
         {blind.length === 0 && <li class="bar-row off"><span class="label">nothing: every resource is read</span></li>}
+      </ul>
+    </section>
+  );
+}
+
+/** What is in a namespace, by kind. */
+function KindsIn({ namespace }: { namespace: string }) {
+  const rows = [...spaces.value].flatMap(([key, per]) => {
+    const r = byKey.value.get(key), n = per.get(namespace);
+    return r && n ? [{ r, n }] : [];
+  }).sort((a, b) => b.n - a.n);
+  const most = Math.sqrt(rows[0]?.n ?? 1);
+  return (
+    <section class="card">
+      <h2>By kind</h2>
+      <ul>
+        {rows.map(({ r, n }) => <li key={keyOf(r)}><Bar to={objectsOf(r, { namespace })} label={(several.value ? r.cluster + " / " : "") + headingOf(r)} n={n} share={Math.sqrt(n) / most} /></li>)}
+        {rows.length === 0 && <li class="bar-row off"><span class="label">counting…</span></li>}
       </ul>
     </section>
   );

@@ -5,6 +5,7 @@ import { count } from "../format";
 import { headingOf, objectsOf } from "../places";
 import { find, keyOf, readable, resources, several, type Resource } from "../resources";
 import { go, href, search, view } from "../route";
+import { chosen as workplace, overviewOf } from "../scope";
 import { Dialog, Icon, say, StateIcon } from "../ui";
 import type { State } from "../api";
 
@@ -123,7 +124,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     // A kind that is meant by its own name goes before objects that have it in theirs.
     const meant = sure;
     out.push(...(meant ? [...kindHits.slice(0, 3), ...found, ...(found.length ? [] : kindHits.slice(3))] : found.length ? [...found, ...kindHits] : kindHits));
-    for (const [label, to] of [["Overview", href("overview")], ["Resources", href("resources")], ["Everything in one table", href("objects", { resource: "*" })]] as const) {
+    for (const [label, to] of [["Overview", overviewOf(workplace.peek())], ["Resources", href("resources")], ["Everything in one table", href("objects", { resource: "*" })]] as const) {
       if (!w || label.toLowerCase().includes(w)) out.push({ id: "view " + label, label, note: "view", to, group: "Views" });
     }
     if (view.value === "objects" || view.value === "object") {

@@ -1,0 +1,203 @@
+import { computed, effect, signal, type Signal } from "@preact/signals";
+import { errorText, get, type ApiError, type LinkError, type State } from "./api";
+import { duration } from "./format";
+import { byKey, clusters, keyOf, known, now, readable, resources, several, type Resource } from "./resources";
+import { href, params, view } from "./route";
+import { Stream } from "./sse";
+
+// What is wrong and why, as informerd works it out for objects of all kinds.
+
+export type Health = "good" | "progressing" | "bad" | "unknown";
+
+export interface Verdict {
+  id: string;
+  cluster?: string;
+  resource: string;
+  kind: string;
+  namespace?: string;
+  name: string;
+  status: Health;
+  reason?: string;
+  message?: string;
+  since?: string;
+  /** What it owns that shows why. */
+  cause?: { id: string; status?: Health; reason?: string; message?: string };
+  affected?: number;
+}
+
+export type Counts = Record<Health, number>;
+
+export interface HealthList {
+  metadata: { truncated?: boolean; remainingItemCount?: number };
+  summary: Counts;
+  resources: (Counts & { resource: string; kind: string; cluster?: string })[];
+  namespaces: (Counts & { namespace: string })[];
+  items: Verdict[];
+  unanswered: { resource: string; state: State; reason?: string }[];
+}
+
+/** A question about health and its answer, kept current. */
+export interface Followed {
+  list: Signal<HealthList | null>;
+  error: Signal<string>;
+  close(): void;
+}
+
+/** Follows a question in every cluster that it is about: in a stream if what happens
+ * has to be seen at once, else by asking when something has changed. A browser has six
+ * connections to a server, for all its windows. */
+export function followHealth(question: Question, about: string[] = clusters.peek(), live = false): Followed {
+  const list = signal<HealthList | null>(null);
+  const error = signal("");
+  const parts = new Map<string, HealthList>();
+  const take = (cluster: string) => (part: HealthList) => {
+    parts.set(cluster, withCluster(part, cluster));
+    error.value = "";
+    if (parts.size === about.length) list.value = parts.size === 1 ? [...parts.values()][0]! : joined([...parts.values()]);
+  };
+  const ends = about.map((cluster) => (live ? streamed : polled)({ ...question, cluster: several.peek() ? cluster : "" }, take(cluster), (e) => (error.value = e)));
+  return { list, error, close: () => ends.forEach((end) => end()) };
+}
+
+type Question = Record<string, string | string[]>;
+type Ask = (question: Question, take: (part: HealthList) => void, fail: (error: string) => void) => () => void;
+
+const streamed: Ask = (question, take, fail) => {
+  const stream = new Stream("v1/health?" + queryOf({ ...question, watch: "true" }), {
+    lost: (e: Error) => fail(e.message),
+    failed: (e: ApiError | LinkError) => fail(errorText(e)),
+    events: (events) => {
+      const last = events.filter((e) => e.type === "HEALTH").at(-1);
+      if (last) take((JSON.parse(last.data) as { object: HealthList }).object);
+    },
+  });
+  return () => stream.close();
+};
+
+/** So often it is asked also when nothing has changed: time makes things worse, too (ms). */
+const atLeast = 15_000;
+
+const polled: Ask = (question, take, fail) => {
+  const stop = new AbortController();
+  let mark = "", at = 0;
+  let timer: ReturnType<typeof setTimeout>;
+  const load = async () => {
+    const next = String(resources.peek().reduce((n, r) => n + r.counts.events + r.counts.relists, 0)) + resources.peek().map((r) => r.state).join();
+    if (!document.hidden && (next !== mark || Date.now() - at > atLeast)) {
+      try {
+        const { body } = await get<HealthList>("v1/health?" + queryOf(question), stop.signal);
+        [mark, at] = [next, Date.now()];
+        take(body);
+      } catch (e) {
+        if (!stop.signal.aborted) fail(errorText(e));
+      }
+    }
+    if (!stop.signal.aborted) timer = setTimeout(() => void load(), 2000);
+  };
+  void load();
+  return () => {
+    stop.abort();
+    clearTimeout(timer);
+  };
+};
+
+function queryOf(question: Question): URLSearchParams {
+  const q = new URLSearchParams();
+  for (const [k, v] of Object.entries(question)) for (const one of Array.isArray(v) ? v : [v]) if (one) q.append(k, one);
+  return q;
+}
+
+function withCluster(l: HealthList, cluster: string): HealthList {
+  if (!cluster) return l;
+  return { ...l, items: l.items.map((i) => ({ ...i, cluster })), resources: l.resources.map((r) => ({ ...r, cluster })) };
+}
+
+const worst: Health[] = ["bad", "progressing", "unknown", "good"];
+const add = <T extends Counts>(a: T, b: Counts): T => ({ ...a, good: a.good + b.good, progressing: a.progressing + b.progressing, bad: a.bad + b.bad, unknown: a.unknown + b.unknown });
+
+function joined(parts: HealthList[]): HealthList {
+  const namespaces = new Map<string, HealthList["namespaces"][number]>();
+  for (const n of parts.flatMap((p) => p.namespaces)) namespaces.set(n.namespace, namespaces.has(n.namespace) ? add(namespaces.get(n.namespace)!, n) : n);
+  return {
+    metadata: { truncated: parts.some((p) => p.metadata.truncated), remainingItemCount: parts.reduce((n, p) => n + (p.metadata.remainingItemCount ?? 0), 0) },
+    summary: parts.map((p) => p.summary).reduce(add),
+    resources: parts.flatMap((p) => p.resources),
+    namespaces: [...namespaces.values()],
+    items: parts.flatMap((p) => p.items).sort((a, b) => worst.indexOf(a.status) - worst.indexOf(b.status)),
+    unanswered: parts.flatMap((p) => p.unanswered),
+  };
+}
+
+/** What is wrong anywhere, for the frame of the page and the overview. */
+export const everywhere = signal<Followed | null>(null);
+export const trouble = computed(() => everywhere.value?.list.value ?? null);
+let followed = "";
+effect(() => {
+  const live = view.value === "overview" && !params.value.get("namespace");
+  const key = known.value ? clusters.value.join() + live : "";
+  if (key === followed || !known.value) return;
+  followed = key;
+  const before = everywhere.peek();
+  before?.close();
+  const next = followHealth({ limit: "300" }, clusters.peek(), live);
+  // What was known stays in sight until there is something newer.
+  next.list.value ??= before?.list.peek() ?? null;
+  everywhere.value = next;
+});
+
+/** The counts of a resource, if they are known. */
+export function countsOf(r: Resource): Counts | undefined {
+  return trouble.value?.resources.find((x) => x.resource === r.name && (!several.value || x.cluster === r.cluster));
+}
+
+export async function healthOf(r: Resource, ns: string, name: string, signal?: AbortSignal): Promise<{ item: Verdict; children: Verdict[] }> {
+  const q = queryOf({ limit: "200", cluster: several.peek() ? (r.cluster ?? "") : "" });
+  return (await get<{ item: Verdict; children: Verdict[] }>(`v1/health/${encodeURIComponent(r.name)}/${encodeURIComponent(ns || "-")}/${encodeURIComponent(name)}?${q}`, signal)).body;
+}
+
+/** The address of an object that health tells of. */
+export function placeOf(v: Pick<Verdict, "cluster" | "resource" | "namespace" | "name">, tab?: string): string {
+  return href("object", { cluster: several.peek() ? v.cluster : undefined, resource: v.resource, namespace: v.namespace ?? "", name: v.name, tab });
+}
+
+/** An id as the API writes it: resource/namespace/name, with - for no namespace. */
+export function splitId(id: string): Pick<Verdict, "resource" | "namespace" | "name"> {
+  const [resource = "", namespace = "", ...name] = id.split("/");
+  return name.length ? { resource, namespace: namespace === "-" ? "" : namespace, name: name.join("/") } : { resource, namespace: "", name: namespace };
+}
+
+export const keyOfVerdict = (v: Pick<Verdict, "cluster" | "resource" | "namespace" | "name">): string =>
+  `${keyOf({ cluster: v.cluster, name: v.resource })} ${v.namespace ?? ""}/${v.name}`;
+
+/** A verdict in a cell: told by shape and word, and found by both. */
+export function cellOf(v: Verdict | undefined): string {
+  return !v || v.status === "good" ? "good" : v.reason ? `${v.status}: ${v.reason}` : v.status;
+}
+
+export const healthRank = (cell: string): number => worst.indexOf(cell.split(":")[0] as Health);
+
+const shapes: Record<Health, string> = {
+  good: "M6.500 11.800L2.900 8.200l1.100-1.100 2.500 2.500 5.500-5.500 1.100 1.100z",
+  progressing: "M8 1.700a6.300 6.300 0 1 0 0 12.600A6.300 6.300 0 0 0 8 1.700zm-.700 3h1.500v3.100l2.200 2.200-1 1-2.700-2.700z",
+  bad: "M8 1.500a6.500 6.500 0 1 0 0 13a6.500 6.500 0 1 0 0-13zM5.800 4.700L8 6.900l2.200-2.200 1.100 1.100L9.100 8l2.200 2.200-1.100 1.100L8 9.100l-2.200 2.200-1.100-1.100L6.900 8 4.700 5.800z",
+  unknown: "M8 1.500a6.500 6.500 0 1 0 0 13a6.500 6.500 0 1 0 0-13zm-.800 9.200h1.500v1.500H7.200zm0-1.200c0-2 2-2 2-3.400 0-.700-.500-1.100-1.200-1.100S6.700 5.500 6.600 6.200H5.100C5.200 4.600 6.400 3.600 8 3.600s2.700 1 2.700 2.400c0 2-2 2.100-2 3.500z",
+};
+export const toneOfHealth: Record<Health, string> = { good: "good", progressing: "wait", bad: "bad", unknown: "off" };
+
+export function HealthIcon({ status }: { status: Health }) {
+  return (
+    <svg class={`icon tone-${toneOfHealth[status]}`} viewBox="0 0 16 16" aria-hidden="true">
+      <path fill-rule="evenodd" d={shapes[status]} />
+    </svg>
+  );
+}
+
+/** Since when; kept current. */
+export function Since({ at }: { at?: string }) {
+  return at ? <time dateTime={at} title={at}>{duration(now.value - Date.parse(at))}</time> : null;
+}
+
+/** What is told of nothing because it cannot be read. */
+export function unseen(): Resource[] {
+  return [...byKey.value.values()].filter((r) => !readable(r) && r.state !== "unwatched");
+}
