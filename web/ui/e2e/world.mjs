@@ -62,7 +62,7 @@ export const live = (page) => page.locator("footer.status.ok").waitFor({ timeout
 export async function settled(page) {
   await live(page);
   await page.waitForLoadState("load");
-  await sleep(600);
+  await sleep(350);
 }
 
 /** Begins to note how far things move by themselves; ends with the sum. */

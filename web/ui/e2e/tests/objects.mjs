@@ -240,7 +240,7 @@ export default {
     const page = await open("?view=objects&resource=pods&facets=1");
     await rows(page, allPods, "pods");
     const broken = (await api.get("core/pods?fieldSelector=status.phase%3DPending")).items.filter((p) => p.status.containerStatuses?.some((c) => c.state.waiting?.reason === "ImagePullBackOff")).length;
-    const facet = page.locator(".facets button", { hasText: "ImagePullBackOff" });
+    const facet = page.locator(".facets section", { has: page.getByRole("heading", { name: "Status" }) }).locator("button", { hasText: "ImagePullBackOff" });
     await until(async () => Number(await facet.locator("small").textContent()) === broken, `${broken} pods that cannot pull their image`);
     await facet.click();
     await rows(page, broken, "pods of the facet");

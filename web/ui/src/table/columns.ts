@@ -255,7 +255,7 @@ const table: Record<string, Column[]> = {
     text("Memory", "status.allocatable.memory", { rank: byQuantity }),
     text("Version", "status.nodeInfo.kubeletVersion"),
   ],
-  "deployments.apps": [replicas("Ready"), number("Up to date", "status.updatedReplicas"), number("Available", "status.availableReplicas"), conditionColumn("Progressing", "Progressing"), images()],
+  "deployments.apps": [replicas("Ready"), number("Up to date", "status.updatedReplicas"), number("Available", "status.availableReplicas"), images()],
   "replicasets.apps": [replicas("Ready"), number("Desired", "spec.replicas"), images()],
   "statefulsets.apps": [replicas("Ready"), images()],
   "daemonsets.apps": [

@@ -247,7 +247,7 @@ function wishesOf(columns: Column[], at: number[], rows: Row[], brief: boolean):
     let longest = "";
     if (c.type === "age") longest = "00d00h";
     // Health comes a moment later than the rows, and may change to any word.
-    else if (c.id === "health") longest = "CrashLoopBackOff++";
+    else if (c.id === "health") longest = "CrashLoopBackOff+";
     else {
       for (const r of sample) {
         const v = r.cells[at[i]!];
@@ -255,7 +255,7 @@ function wishesOf(columns: Column[], at: number[], rows: Row[], brief: boolean):
         if (text.length > longest.length) longest = text;
       }
     }
-    const head = widthOf(c.title) + 40;
+    const head = widthOf(c.title) + 34;
     const wanted = Math.ceil(Math.max(widthOf(longest) + 28, head));
     if (i === 0) return { wanted: Math.min(wanted, 520), least: Math.min(wanted, 200), grows: true };
     if (c.id === "health" && brief) return { wanted: 44, least: 44, grows: false };
