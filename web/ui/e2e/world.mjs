@@ -125,6 +125,7 @@ export const views = {
   forbidden: "?view=objects&resource=secrets",
   object: "?view=object&resource=deployments.apps&namespace=shop&name=recommendations",
   yaml: objectQuery("&tab=yaml"),
+  groups: "?view=objects&resource=pods&group=metadata.namespace",
   changes: "?view=object&resource=deployments.apps&namespace=shop&name=cart&tab=changes",
   events: objectQuery("&tab=events"),
   relations: "?view=object&resource=deployments.apps&namespace=shop&name=cart&tab=relations&depth=2",

@@ -44,7 +44,7 @@ export function collapse<N extends SiblingNode, E extends SiblingEdge>(graph: { 
     if (members.length < many || open.has(id)) continue;
     const first = by.get(members[0]!)!;
     for (const m of members) into.set(m, id);
-    made.push({ ...first, id, name: `${members.length} of ${first.kind}`, members });
+    made.push({ ...first, id, name: "", members });
   }
   if (made.length === 0) return graph;
   const edges = new Map<string, E>();

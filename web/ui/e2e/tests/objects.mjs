@@ -279,6 +279,28 @@ export default {
     await page.finish();
   },
 
+  async "objects: groups are bars that lead to their rows"() {
+    const page = await open("?view=objects&resource=pods&namespace=shop");
+    await rows(page, inShop, "pods in shop");
+    await page.getByRole("button", { name: "Group by a field" }).click();
+    await page.getByRole("button", { name: "spec.nodeName" }).click();
+    const groups = page.getByRole("region", { name: "Groups by spec.nodeName" });
+    await groups.getByLabel("longest by").selectOption({ label: "requested CPU" });
+    await until(() => groups.locator("a.bar-row small").count(), "sums");
+    assert(page.url().includes("group=spec.nodeName") && page.url().includes("sum=spec.containers"), "the address has both: " + page.url());
+    const bars = groups.locator("a.bar-row");
+    const widths = await bars.locator(".track i").evaluateAll((all) => all.map((el) => el.getBoundingClientRect().width));
+    assert(widths[0] > 100 && widths.every((w, i) => i === 0 || w <= widths[i - 1] + 0.5), `the longest first: ${widths}`);
+    const bar = bars.filter({ hasNotText: "none" }).first();
+    const n = Number(await bar.locator("b").textContent());
+    const node = await bar.locator(".label").textContent();
+    await bar.click();
+    await rows(page, n, `pods on ${node}`);
+    await page.goBack();
+    await groups.waitFor();
+    await page.finish();
+  },
+
   async "objects: rows in sight stay while others come above them"() {
     const page = await open("?view=objects&resource=configmaps&sort=name", { height: 500 });
     await live(page);

@@ -2,6 +2,7 @@ import dagre from "@dagrejs/dagre";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, type State } from "../api";
 import { count, plural } from "../format";
+import { headingOf } from "../places";
 import { find, resources, several, type Resource } from "../resources";
 import { href, params, update } from "../route";
 import { absence, StateIcon } from "../ui";
@@ -260,6 +261,8 @@ function Box({ n, at, root, to, health, onFocus, onOpen }: { n: Node; at: { x: n
   const { v } = health;
   const bad = v ? (n.members ? `${health.n} not good` : (v.reason ?? v.status)) : "";
   const state = n.missing ? "does not exist" : n.unknown ? "unknown" : bad || (n.hub ? "not walked through" : "");
+  const of = n.members && find(n.resource);
+  const name = of ? `${count(n.members!.length)} ${headingOf(of)}` : n.name;
   const kind = `${n.kind}${state ? " · " + state : ""}`;
   return (
     <a href={to} draggable={false} class={"node" + (root ? " root" : "") + (n.missing ? " missing" : "") + (n.unknown ? " unknown" : "") + (v ? " is-" + v.status : "") + (n.members ? " many" : "")} aria-expanded={n.members ? false : undefined} onFocus={onFocus} onClick={n.members ? (e: MouseEvent) => { e.preventDefault(); onOpen(n.id); } : undefined}>
@@ -268,7 +271,7 @@ function Box({ n, at, root, to, health, onFocus, onOpen }: { n: Node; at: { x: n
         <title>{`${n.kind} ${n.namespace ? n.namespace + "/" : ""}${n.name}${state ? "\n" + state : ""}${v?.message ? "\n" + v.message : ""}${n.members ? "\nopens" : ""}`}</title>
       </rect>
       <text class="kind" pointer-events="none" x={at.x - width / 2 + 10} y={at.y - 5}>{kind.length > 30 ? kind.slice(0, 29) + "…" : kind}</text>
-      <text pointer-events="none" x={at.x - width / 2 + 10} y={at.y + 13}>{n.name.length > 24 ? n.name.slice(0, 11) + "…" + n.name.slice(-11) : n.name}</text>
+      <text pointer-events="none" x={at.x - width / 2 + 10} y={at.y + 13}>{name.length > 24 ? name.slice(0, 11) + "…" + name.slice(-11) : name}</text>
     </a>
   );
 }

@@ -18,6 +18,7 @@ import { Absent, AbsentStrip } from "./absent";
 import { Old } from "./age";
 import { ColumnsMenu } from "./columns-menu";
 import { Facets } from "./facets";
+import { GroupMenu, Groups } from "./groups";
 import { QueryBar } from "./query-bar";
 import { ShareMenu } from "./share-menu";
 
@@ -96,7 +97,9 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
   // Resources that become readable join a stream about many by themselves.
   const able = !one || absent.length === 0;
   const sources = useMemo(() => (!able ? [] : one ? [oneSource(one)] : manySources(list, asPatterns(pattern, list))), [list, able]);
-  const model = useMemo(() => new TableModel(sources, selection, columns, serverSort), [sources, asked, columns]);
+  // Groups are counted by the server: no row is asked for.
+  const grouped = p.has("group");
+  const model = useMemo(() => new TableModel(grouped ? [] : sources, selection, columns, serverSort), [sources, asked, columns, grouped]);
   useEffect(() => () => model.close(), [model]);
 
   useHealth(model, pattern, list, selection);
@@ -139,7 +142,7 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
       <div class="head">
         <h1>{heading}</h1>
         <p class="tally">
-          {absent.length === list.length || failure ? "" : words ? `${count(rows.length)} of ${count(expected)}` : count(expected)}
+          {absent.length === list.length || failure || grouped ? "" : words ? `${count(rows.length)} of ${count(expected)}` : count(expected)}
           {loading && total > 0 && expected > total && <progress max={expected} value={total} aria-label="loading" />}
         </p>
         <Fresh list={current.filter(readable)} parts={parts} />
@@ -156,6 +159,7 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
           <Icon name="filter" />
           <span class="long">Facets</span>
         </button>
+        <GroupMenu columns={columns} pods={one?.name === "pods"} />
         <ShareMenu list={current} sources={sources} selection={selection} model={model} columns={columns} words={words} />
       </div>
       <QueryBar one={one} list={current} selection={selection} words={words} failure={failure} />
@@ -170,6 +174,8 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
         {facets && <Facets model={model} columns={columns} words={words} />}
         {one && absent.length === 1 ? (
           <Absent r={absent[0]!} />
+        ) : grouped ? (
+          <Groups sources={sources} selection={selection} pods={one?.name === "pods"} />
         ) : (
           <div class="table-box">
             <Grid
