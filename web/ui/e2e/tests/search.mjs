@@ -25,7 +25,7 @@ export default {
     await page.keyboard.type("my carts");
     await hit(page, "Save this view as “my carts”").click();
     await page.locator(".toast.on", { hasText: "Saved" }).waitFor();
-    await page.getByRole("link", { name: "Overview" }).click();
+    await page.getByRole("link", { name: "Overview", exact: true }).click();
     await page.locator(".cards").waitFor();
     await page.keyboard.press("/");
     await page.keyboard.type("my carts");
