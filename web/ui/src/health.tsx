@@ -1,7 +1,7 @@
 import { computed, effect, signal, type Signal } from "@preact/signals";
 import { errorText, get, type ApiError, type LinkError, type State } from "./api";
 import { duration } from "./format";
-import { byKey, clusters, keyOf, known, now, readable, resources, several, type Resource } from "./resources";
+import { clusters, keyOf, known, now, resources, several, type Resource } from "./resources";
 import { href, params, view } from "./route";
 import { Stream } from "./sse";
 
@@ -195,9 +195,4 @@ export function HealthIcon({ status }: { status: Health }) {
 /** Since when; kept current. */
 export function Since({ at }: { at?: string }) {
   return at ? <time dateTime={at} title={at}>{duration(now.value - Date.parse(at))}</time> : null;
-}
-
-/** What is told of nothing because it cannot be read. */
-export function unseen(): Resource[] {
-  return [...byKey.value.values()].filter((r) => !readable(r) && r.state !== "unwatched");
 }

@@ -3,6 +3,7 @@ import { App } from "./app";
 import { start } from "./resources";
 import { follow } from "./route";
 import "./style.css";
+import "./views.css";
 import "./visible";
 
 follow();

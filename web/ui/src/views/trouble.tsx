@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { count, plural } from "../format";
-import { everywhere, followHealth, HealthIcon, placeOf, Since, splitId, unseen, type Counts, type Verdict } from "../health";
+import { everywhere, followHealth, HealthIcon, placeOf, Since, splitId, type Counts, type Verdict } from "../health";
 import { clusters, find, known, several } from "../resources";
 import { href, params } from "../route";
 
@@ -25,7 +25,7 @@ export function Trouble({ namespace }: { namespace: string }) {
       <h2>What is wrong{list && <> <Tally c={list.summary} /></>}</h2>
       {error && <p class="error" role="alert">{list ? "What is shown may be old: " : "Not known: "}{error}</p>}
       {!list && !error && <p class="soft">Looking…</p>}
-      {list && items.length === 0 && <Nothing namespace={namespace} />}
+      {list && items.length === 0 && <Nothing namespace={namespace} blind={list.unanswered.map((u) => u.resource)} />}
       <ol>{shown.map((v) => <Line key={(v.cluster ?? "") + v.id} v={v} />)}</ol>
       {more > 0 && (
         <p class="soft">
@@ -45,11 +45,10 @@ function Tally({ c }: { c: Counts }) {
 }
 
 /** All is well only as far as one sees. */
-function Nothing({ namespace }: { namespace: string }) {
-  const blind = unseen();
+function Nothing({ namespace, blind }: { namespace: string; blind: string[] }) {
   return (
     <p class={blind.length ? "soft" : "tone-good"}>
-      {blind.length ? `Nothing among what can be read; ${plural(blind.length, "resource")} cannot: ${blind.slice(0, 4).map((r) => r.name).join(", ")}${blind.length > 4 ? ", …" : ""}` : `Nothing${namespace ? " in " + namespace : ""}: everything that is read is as it should be.`}
+      {blind.length ? `Nothing among what can be read; ${plural(blind.length, "resource")} cannot: ${blind.slice(0, 4).join(", ")}${blind.length > 4 ? ", …" : ""}` : `Nothing${namespace ? " in " + namespace : ""}: everything that is read is as it should be.`}
     </p>
   );
 }
