@@ -98,6 +98,20 @@ export default {
     await page.finish();
   },
 
+  async "health: a node shows what its pods ask for of what it has"() {
+    const { items } = await api.get("core/pods?limit=500");
+    const node = items.find((p) => p.spec.nodeName && p.status.phase === "Running").spec.nodeName;
+    const n = items.length && (await api.get(`core/pods?fieldSelector=${encodeURIComponent(`spec.nodeName=${node},status.phase!=Succeeded,status.phase!=Failed`)}`)).items.length;
+    const { status } = await api.get(`core/nodes/${node}`);
+    const page = await open(`?view=object&resource=nodes&name=${node}`);
+    const line = page.locator(".capacity li").filter({ has: page.locator(".label", { hasText: /^pods$/ }) });
+    await until(async () => (await line.locator("b").textContent()) === String(n), `${n} pods`);
+    assert((await line.textContent()).includes(`of ${status.allocatable.pods}`), await line.textContent());
+    const [track, bar] = [await box(line.locator(".track")), await box(line.locator(".track i"))];
+    assert(Math.abs(bar.width / track.width - n / Number(status.allocatable.pods)) < 0.02, `the bar is as long as its share: ${bar.width} of ${track.width}`);
+    await page.finish();
+  },
+
   async "health: tables show the worst first, graphs and kinds are colored and say so"() {
     const page = await open("?view=objects&resource=deployments.apps", { width: 1440, height: 900 });
     await live(page);

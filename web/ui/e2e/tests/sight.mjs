@@ -190,7 +190,7 @@ export default {
     const wide = await open("?view=objects&resource=pods&namespace=shop", { width: 1440, height: 900 });
     await live(wide);
     await until(() => rowCount(wide), "rows");
-    for (const [query, titles] of [["pods&namespace=shop", ["Health", "Status", "Ready", "Restarts"]], ["deployments.apps", ["Ready", "Health", "Images"]], ["nodes", ["Status"]]]) {
+    for (const [query, titles] of [["pods", ["Health", "Status", "Ready", "Restarts"]], ["deployments.apps", ["Ready", "Health", "Images"]], ["nodes", ["Status"]]]) {
       await wide.goto(informerd.url + "?view=objects&resource=" + query);
       await wide.locator(".grid .rows .tr").first().waitFor();
       await sleep(200);

@@ -244,19 +244,17 @@ function widthOf(text: string): number {
 function wishesOf(columns: Column[], at: number[], rows: Row[], brief: boolean): Wish[] {
   const sample = rows.slice(0, 200);
   return columns.map((c, i) => {
-    let longest = "";
-    if (c.type === "age") longest = "00d00h";
+    let longest = 0;
+    if (c.type === "age") longest = widthOf("00d00h");
     // Health comes a moment later than the rows, and may change to any word.
-    else if (c.id === "health") longest = "CrashLoopBackOff+";
+    else if (c.id === "health") longest = widthOf("CrashLoopBackOff");
     else {
-      for (const r of sample) {
-        const v = r.cells[at[i]!];
-        const text = v === null || v === undefined ? "" : String(v);
-        if (text.length > longest.length) longest = text;
-      }
+      // The longest in letters is among the widest, but need not be the widest.
+      const texts = new Set(sample.map((r) => String(r.cells[at[i]!] ?? "")));
+      for (const text of [...texts].sort((a, b) => b.length - a.length).slice(0, 6)) longest = Math.max(longest, widthOf(text));
     }
-    const head = widthOf(c.title) + 34;
-    const wanted = Math.ceil(Math.max(widthOf(longest) + 28, head));
+    const head = widthOf(c.title) + 29;
+    const wanted = Math.ceil(Math.max(longest + (c.id === "health" ? 45 : 26), head));
     if (i === 0) return { wanted: Math.min(wanted, 520), least: Math.min(wanted, 200), grows: true };
     if (c.id === "health" && brief) return { wanted: 44, least: 44, grows: false };
     if (matters(c)) return { wanted: Math.min(wanted, 300), least: Math.min(wanted, 220), grows: false };

@@ -4,6 +4,7 @@ import { count, plural } from "../format";
 import { HealthIcon, healthOf, placeOf, Since, splitId, toneOfHealth, trouble, type Verdict } from "../health";
 import { objectOf } from "../places";
 import { find, several, type Resource } from "../resources";
+import { Capacity } from "./capacity";
 import { Containers } from "./containers";
 import { Events } from "./events";
 
@@ -34,6 +35,7 @@ export function Summary({ o, r }: { o: KubeObject; r: Resource }) {
       {error && <p class="error" role="alert">Its health is not known: {error}</p>}
       {found && <Verdicts item={found.item} r={r} />}
       <Numbers o={o} />
+      <Capacity o={o} r={r} />
       <Containers o={o} r={r} />
       {found && found.children.length > 0 && <Children list={found.children} r={r} />}
       <References o={o} r={r} />
