@@ -250,6 +250,8 @@ function wishesOf(columns: Column[], at: number[], rows: Row[], brief: boolean):
     else if (c.id === "health") longest = widthOf("CrashLoopBackOff");
     else {
       // The longest in letters is among the widest, but need not be the widest.
+      // A status may become any word, and those that are wrong may come with later pages.
+      if (c.id === "status") longest = widthOf("CrashLoopBackOff");
       const texts = new Set(sample.map((r) => String(r.cells[at[i]!] ?? "")));
       for (const text of [...texts].sort((a, b) => b.length - a.length).slice(0, 6)) longest = Math.max(longest, widthOf(text));
     }
