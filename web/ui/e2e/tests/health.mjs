@@ -28,6 +28,13 @@ export default {
     console.log(`    one click led to the cause in ${took} ms`);
     // What it owns, each with its health, as links.
     const row = page.getByRole("row", { name: /ImagePullBackOff Pod recommendations-/ }).first();
+    for (const [width, height] of [[1200, 700], [390, 844]]) {
+      await page.setViewportSize({ width, height });
+      const why = row.getByText(/Back-off pulling/);
+      const [text, tab] = [await box(why), await box(page.getByRole("tabpanel"))];
+      assert(text.x + text.width <= tab.x + tab.width && text.width > 100, `the reason is seen whole at ${width} px: ${JSON.stringify([text, tab])}`);
+    }
+    await page.setViewportSize({ width: 1440, height: 900 });
     await row.getByRole("link").click();
     await page.getByRole("heading", { level: 1, name: /^recommendations-/ }).waitFor();
     const container = page.locator(".containers li", { hasText: "recommendations" });

@@ -83,14 +83,16 @@ function Children({ list, r }: { list: Verdict[]; r: Resource }) {
   return (
     <section>
       <h2>Owns <span class="soft">{plural(list.length, "object")}{bad ? `, ${count(bad)} not good` : ""}</span></h2>
-      <table class="plain">
-        <thead><tr><th scope="col">Health</th><th scope="col">Object</th><th scope="col">Why</th><th scope="col" class="number">For</th></tr></thead>
+      <table class="plain owned">
+        <thead><tr><th scope="col">Health</th><th scope="col">Object, and why</th><th scope="col" class="number">For</th></tr></thead>
         <tbody>
           {list.slice(0, 50).map((c) => (
             <tr key={c.id}>
               <td class={"tone-" + toneOfHealth[c.status]}><HealthIcon status={c.status} /> {c.reason || c.status}</td>
-              <td><span class="soft">{c.kind}</span> <a href={placeOf({ ...c, cluster: r.cluster })}>{c.name}</a></td>
-              <td class="wrap">{c.status === "good" ? "" : c.message}</td>
+              <td class="wrap">
+                <span class="soft">{c.kind}</span> <a href={placeOf({ ...c, cluster: r.cluster })}>{c.name}</a>
+                {c.status !== "good" && c.message && <div class="soft">{c.message}</div>}
+              </td>
               <td class="number"><Since at={c.since} /></td>
             </tr>
           ))}
