@@ -10,7 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-const benchPods = 20_000
+// benchPods is how many pods benchmarks ask about: few, where it is only tried that they
+// run.
+func benchPods() int {
+	if testing.Short() {
+		return 1000
+	}
+	return 20_000
+}
 
 // filledStore returns a Store that holds n pods after a cold sync.
 func filledStore(tb testing.TB, n int) *Store {
@@ -42,11 +49,11 @@ func BenchmarkHeapPerObject(b *testing.B) {
 
 	for b.Loop() {
 		before := heap()
-		s := filledStore(b, benchPods)
+		s := filledStore(b, benchPods())
 		after := heap()
-		b.ReportMetric(float64(after-before)/benchPods, "heap-bytes/object")
-		b.ReportMetric(float64(s.Stats().Bytes)/benchPods, "stats-bytes/object")
-		b.ReportMetric(float64(s.Stats().RawBytes)/benchPods, "raw-bytes/object")
+		b.ReportMetric(float64(after-before)/float64(benchPods()), "heap-bytes/object")
+		b.ReportMetric(float64(s.Stats().Bytes)/float64(benchPods()), "stats-bytes/object")
+		b.ReportMetric(float64(s.Stats().RawBytes)/float64(benchPods()), "raw-bytes/object")
 		b.ReportMetric(float64(len(realPod(1, 1))), "json-bytes/object")
 		runtime.KeepAlive(s)
 	}
@@ -84,17 +91,17 @@ func BenchmarkUnpack(b *testing.B) {
 
 // BenchmarkApply updates pods that are not decoded within the measurement.
 func BenchmarkApply(b *testing.B) {
-	s := filledStore(b, benchPods)
+	s := filledStore(b, benchPods())
 	b.ReportAllocs()
 	var pods []*Object
-	i, version := 0, benchPods
+	i, version := 0, benchPods()
 	for b.Loop() {
 		if i == len(pods) {
 			b.StopTimer()
 			pods = pods[:0]
 			for range 1000 {
 				version++
-				o, err := s.Decode(realPod(version*7919%benchPods, version), "v1", "Pod")
+				o, err := s.Decode(realPod(version*7919%benchPods(), version), "v1", "Pod")
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -109,7 +116,7 @@ func BenchmarkApply(b *testing.B) {
 }
 
 func benchSelect(b *testing.B, q Query) {
-	s := filledStore(b, benchPods)
+	s := filledStore(b, benchPods())
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -150,7 +157,7 @@ func BenchmarkSelectScan(b *testing.B) {
 func BenchmarkSelectAll(b *testing.B) { benchSelect(b, Query{}) }
 
 func BenchmarkRestore(b *testing.B) {
-	from := filledStore(b, benchPods)
+	from := filledStore(b, benchPods())
 	batch, _ := from.TakeChanges()
 	for b.Loop() {
 		s, err := NewStore(podSpec(), StoreOptions{})
@@ -165,20 +172,20 @@ func BenchmarkRestore(b *testing.B) {
 
 // BenchmarkReplace relists without a difference.
 func BenchmarkReplace(b *testing.B) {
-	s := filledStore(b, benchPods)
+	s := filledStore(b, benchPods())
 	objs := s.objectsOf("")
 	for i, o := range objs {
 		objs[i] = o.repacked(slices.Clone(o.data), o.dict)
 	}
 	for b.Loop() {
-		s.Replace("", objs, strconv.Itoa(benchPods))
+		s.Replace("", objs, strconv.Itoa(benchPods()))
 	}
 }
 
 // BenchmarkReplaceUnpacked relists without a difference objects that are held with
 // another dictionary than those of the list are packed with.
 func BenchmarkReplaceUnpacked(b *testing.B) {
-	s, other := filledStore(b, benchPods), filledStore(b, benchPods)
+	s, other := filledStore(b, benchPods()), filledStore(b, benchPods())
 	objs := other.objectsOf("")
 	for i, o := range objs {
 		again := *o
@@ -186,7 +193,7 @@ func BenchmarkReplaceUnpacked(b *testing.B) {
 		objs[i] = &again
 	}
 	for b.Loop() {
-		if stats := s.Replace("", objs, strconv.Itoa(benchPods)); stats != (ReplaceStats{}) {
+		if stats := s.Replace("", objs, strconv.Itoa(benchPods())); stats != (ReplaceStats{}) {
 			b.Fatal(stats)
 		}
 	}
@@ -195,13 +202,13 @@ func BenchmarkReplaceUnpacked(b *testing.B) {
 // BenchmarkMayFollow looks at a list without a difference, as every relist does
 // before its Replace.
 func BenchmarkMayFollow(b *testing.B) {
-	s := filledStore(b, benchPods)
+	s := filledStore(b, benchPods())
 	objs := s.objectsOf("")
 	for i, o := range objs {
 		objs[i] = o.repacked(slices.Clone(o.data), o.dict)
 	}
 	for b.Loop() {
-		if err := s.MayFollow("", objs, strconv.Itoa(benchPods)); err != nil {
+		if err := s.MayFollow("", objs, strconv.Itoa(benchPods())); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@ package cache
 // For tests of packages that import this one.
 var (
 	FilledStore   = filledStore
+	BenchPods     = benchPods
 	RealPod       = realPod
 	PodSpec       = podSpec
 	CheckContents = checkContents

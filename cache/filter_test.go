@@ -140,7 +140,7 @@ func TestFilterFaults(t *testing.T) {
 }
 
 func benchFilter(b *testing.B, text string) {
-	s := cache.FilledStore(b, 20_000)
+	s := cache.FilledStore(b, cache.BenchPods())
 	q := cache.Query{Filter: mustFilter(b, text)}
 	b.ReportAllocs()
 	n := 0
@@ -183,7 +183,7 @@ func BenchmarkGroupBy(b *testing.B) {
 	if q.Aggregates, err = summary.ParseAggregates("count(),sum(spec.containers[*].resources.requests.cpu)"); err != nil {
 		b.Fatal(err)
 	}
-	s := cache.FilledStore(b, 20_000)
+	s := cache.FilledStore(b, cache.BenchPods())
 	all, err := s.Select(context.Background(), cache.Query{})
 	if err != nil {
 		b.Fatal(err)
@@ -205,7 +205,7 @@ func BenchmarkSort(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := cache.FilledStore(b, 20_000)
+	s := cache.FilledStore(b, cache.BenchPods())
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := s.Select(context.Background(), cache.Query{Sort: order}); err != nil {

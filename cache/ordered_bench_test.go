@@ -30,11 +30,11 @@ func benchFirstPage(b *testing.B, sort string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := cache.FilledStore(b, 20_000)
+	s := cache.FilledStore(b, cache.BenchPods())
 	b.ReportAllocs()
 	for b.Loop() {
 		p, err := s.Page(context.Background(), cache.Query{Sort: order}, 10, "")
-		if err != nil || p.Remaining != 19_990 {
+		if err != nil || p.Remaining != cache.BenchPods()-10 {
 			b.Fatal(p, err)
 		}
 	}
@@ -50,7 +50,7 @@ func BenchmarkSortIndexed(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := cache.FilledStore(b, 20_000)
+	s := cache.FilledStore(b, cache.BenchPods())
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := s.Select(context.Background(), cache.Query{Sort: order}); err != nil {
@@ -60,7 +60,7 @@ func BenchmarkSortIndexed(b *testing.B) {
 }
 
 func BenchmarkIndexValues(b *testing.B) {
-	s := cache.FilledStore(b, 20_000)
+	s := cache.FilledStore(b, 20_000) // of fewer, none has twenty images
 	b.ReportAllocs()
 	for b.Loop() {
 		values, _, err := s.IndexValues("image", "registry.example.com/team-01/", 20)

@@ -9,10 +9,17 @@ import (
 )
 
 const (
-	benchThings = 100_000
 	benchSpaces = 5_000
 	benchSeen   = 1_000 // of the namespaces
 )
+
+// benchThings are few where it is only tried that the benchmarks run.
+func benchThings() int {
+	if testing.Short() {
+		return 10_000
+	}
+	return 100_000
+}
 
 // scopedStore holds 100,000 objects in 5,000 namespaces, with an index of few objects a
 // value, "w", and one of many, "v".
@@ -22,7 +29,7 @@ func scopedStore(tb testing.TB) *cache.Store {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	objects := make([]*cache.Object, benchThings)
+	objects := make([]*cache.Object, benchThings())
 	for i := range objects {
 		raw := fmt.Appendf(nil, `{"metadata":{"namespace":"project-%04d","name":"t-%d","uid":"u%d","resourceVersion":"%d","creationTimestamp":"2026-01-02T%02d:%02d:05Z"},"spec":{"w":"w%d","v":"v%d","n":%d}}`,
 			i%benchSpaces, i, i, i+1, i/60%24, i%60, i%499, i%19, i)
@@ -30,7 +37,7 @@ func scopedStore(tb testing.TB) *cache.Store {
 			tb.Fatal(err)
 		}
 	}
-	s.Replace("", objects, strconv.Itoa(benchThings))
+	s.Replace("", objects, strconv.Itoa(benchThings()))
 	return s
 }
 

@@ -14,10 +14,17 @@ import (
 )
 
 const (
-	benchPods      = 20_000
 	podsEach       = 20 // of one Deployment
 	deploymentsOne = 20 // in one namespace
 )
+
+// benchPods are few where it is only tried that the benchmarks run.
+func benchPods() int {
+	if testing.Short() {
+		return 2000
+	}
+	return 20_000
+}
 
 // fleet is a cluster of benchPods pods under Deployments, with what they use.
 func fleet(tb testing.TB) *world {
@@ -28,7 +35,7 @@ func fleet(tb testing.TB) *world {
 	for n := range 330 {
 		add("nodes", fmt.Sprintf("node-%03d", n), "{}")
 	}
-	for app := range benchPods / podsEach {
+	for app := range benchPods() / podsEach {
 		ns := fmt.Sprintf("team-%02d", app/deploymentsOne)
 		id := fmt.Sprintf("%s/app-%04d", ns, app)
 		if app%deploymentsOne == 0 {
@@ -81,9 +88,9 @@ func BenchmarkFirst(b *testing.B) {
 		w.graph.Close()
 		before := followtest.Heap()
 		b.StartTimer()
-		w.walk("deployments.apps", "team-07/app-0150", func(q *Query) { q.Depth = 3 })
+		w.walk("deployments.apps", "team-02/app-0050", func(q *Query) { q.Depth = 3 })
 		b.StopTimer()
-		b.ReportMetric(float64(followtest.Heap()-before)/benchPods, "heap-bytes/pod")
+		b.ReportMetric(float64(followtest.Heap()-before)/float64(benchPods()), "heap-bytes/pod")
 		b.StartTimer()
 	}
 }
@@ -92,12 +99,12 @@ func BenchmarkFirst(b *testing.B) {
 // has changed.
 func BenchmarkWalk(b *testing.B) {
 	w := fleet(b)
-	w.walk("deployments.apps", "team-07/app-0150", func(q *Query) { q.Depth = 3 })
+	w.walk("deployments.apps", "team-02/app-0050", func(q *Query) { q.Depth = 3 })
 	pods := w.Resource("pods").Store()
 	var times []time.Duration
 	nodes, i := 0, 0
 	for b.Loop() {
-		app := i * 7919 % (benchPods / podsEach)
+		app := i * 7919 % (benchPods() / podsEach)
 		id := fmt.Sprintf("team-%02d/app-%04d", app/deploymentsOne, app)
 		b.StopTimer()
 		pods.Apply("", cache.Modified, w.Decode("pods", id+"-5d9f8b-00003", benchPod(app, 3, followtest.UID("replicasets.apps", id+"-5d9f8b"))))
@@ -116,7 +123,7 @@ func BenchmarkWalk(b *testing.B) {
 // fifth sees a fifth of the namespaces of a fleet, of some of its resources.
 func fifth() cache.Sight {
 	var namespaces []string
-	for n := 0; n < benchPods/podsEach/deploymentsOne; n += 5 {
+	for n := 0; n < benchPods()/podsEach/deploymentsOne; n += 5 {
 		namespaces = append(namespaces, fmt.Sprintf("team-%02d", n))
 	}
 	scopes := map[schema.GroupResource]cache.Scope{}
@@ -133,7 +140,7 @@ func BenchmarkWalkSeen(b *testing.B) {
 	for name, sight := range map[string]cache.Sight{"all": everything, "a fifth": fifth()} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				w.walk("deployments.apps", "team-10/app-0207", as(sight), func(q *Query) { q.Depth = 3 })
+				w.walk("deployments.apps", "team-00/app-0007", as(sight), func(q *Query) { q.Depth = 3 })
 			}
 		})
 	}

@@ -15,9 +15,16 @@ import (
 )
 
 const (
-	benchPods = 20_000
-	podsEach  = 20 // of one Deployment
+	podsEach = 20 // of one Deployment
 )
+
+// benchPods are few where it is only tried that the benchmarks run.
+func benchPods() int {
+	if testing.Short() {
+		return 2000
+	}
+	return 20_000
+}
 
 // fleet is a cluster of benchPods pods under Deployments.
 func fleet(tb testing.TB) *world {
@@ -26,7 +33,7 @@ func fleet(tb testing.TB) *world {
 	lists := map[string][]*cache.Object{}
 	add := func(name, id, body string) { lists[name] = append(lists[name], w.Decode(name, id, body)) }
 	r := rand.New(rand.NewPCG(1, 2))
-	for app := range benchPods / podsEach {
+	for app := range benchPods() / podsEach {
 		name := fmt.Sprintf("%s-%s-%04d", []string{"checkout", "frontend", "ledger", "search", "mail"}[app%5], []string{"api", "worker", "web"}[app%3], app)
 		id := fmt.Sprintf("team-%02d/%s", app%50, name)
 		for _, kind := range []string{"deployments.apps", "services", "configmaps", "secrets"} {
@@ -55,7 +62,7 @@ func BenchmarkFirst(b *testing.B) {
 		b.StartTimer()
 		w.find("checkout")
 		b.StopTimer()
-		b.ReportMetric(float64(followtest.Heap()-before)/benchPods, "heap-bytes/pod")
+		b.ReportMetric(float64(followtest.Heap()-before)/float64(benchPods()), "heap-bytes/pod")
 		b.StartTimer()
 	}
 }
@@ -71,7 +78,7 @@ func BenchmarkSeen(b *testing.B) {
 		if ns%5 == 0 {
 			fifth = append(fifth, name)
 		}
-		for i := range benchPods / 5_000 {
+		for i := range max(1, benchPods()/5_000) {
 			pods = append(pods, w.Decode("pods", fmt.Sprintf("%s/checkout-%d", name, i), fmt.Sprintf(`{"metadata":{"labels":{"app":"checkout","team":%q}}}`, name)))
 		}
 	}
