@@ -19,11 +19,15 @@ type change struct {
 	Reason           string
 	Answered         *bool
 	FilterErrors     json.RawMessage
+	Resumed          bool // of an opened stream: what was told before still holds
 }
 
 // follow streams what q selects until ctx ends or each returns an error.
 func (s *session) follow(v url.Values, each func(*change, []byte) error) error {
 	return s.Follow(s.ctx, client.Path("query"), v, func(e client.Event) error {
+		if e.Type == client.Opened {
+			return each(&change{Type: e.Type, Resumed: e.ID != ""}, nil)
+		}
 		var c change
 		if err := json.Unmarshal(e.Data, &c); err != nil {
 			return fmt.Errorf("read event: %w", err)

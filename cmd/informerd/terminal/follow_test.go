@@ -197,7 +197,7 @@ func TestWaitInterrupted(t *testing.T) {
 // TestStaleMatch: that a condition held for an older version of an object says nothing of
 // the newer one.
 func TestStaleMatch(t *testing.T) {
-	w := &waited{question: question{resources: []string{"pods"}}, goal: goal{filter: "true"}, all: objects{versions: map[string]version{}}, met: objects{versions: map[string]version{}}}
+	w := &waited{question: question{resources: []string{"pods"}}, goal: goal{filter: "true"}, all: newObjects(), met: newObjects()}
 	object := func(version string) *partial {
 		p := &partial{Kind: "Pod"}
 		p.Metadata.Name, p.Metadata.UID, p.Metadata.ResourceVersion = "a", "u", version
@@ -217,5 +217,35 @@ func TestStaleMatch(t *testing.T) {
 	w.met.apply(&change{Type: "RESYNC", Resource: "pods"}, nil)
 	if w.known() || len(w.met.versions) != 0 {
 		t.Errorf("what was told before a RESYNC counts: %+v", w.met)
+	}
+}
+
+// TestWaitUnanswered: of a resource that cannot be read nobody knows that its objects are
+// gone, until it can.
+func TestWaitUnanswered(t *testing.T) {
+	w := newWorld(t)
+	w.of("pods").set(cache.Syncing)
+	if r := w.run(t, "wait", "pods/web-1-a", "-n", "shop", "--for", "delete", "--timeout", "0"); r.code != ExitNoAnswer || r.out != "" {
+		t.Errorf("exit code %d, %q, %q", r.code, r.out, r.err)
+	}
+	s := w.start(t, "wait", "pods/gone", "-n", "shop", "--for", "delete")
+	s.err.wait(t, "pods is syncing")
+	w.of("pods").set(cache.Live)
+	if code := s.end(t); code != 0 || !strings.Contains(s.out.String(), "pod/gone deleted") {
+		t.Errorf("exit code %d, %q", code, s.out)
+	}
+}
+
+// TestWaitBegunAnew: what a connection told that nothing goes on after is void.
+func TestWaitBegunAnew(t *testing.T) {
+	o := newObjects()
+	o.apply(&change{Type: "ADDED", Resource: "pods"}, &partial{})
+	o.apply(&change{Type: "OPENED", Resumed: true}, &partial{})
+	if len(o.versions) != 1 {
+		t.Errorf("resumed: %v", o.versions)
+	}
+	o.apply(&change{Type: "OPENED"}, &partial{})
+	if len(o.versions) != 0 || o.known() {
+		t.Errorf("begun anew: %v, known: %v", o.versions, o.known())
 	}
 }

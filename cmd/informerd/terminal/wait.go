@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/informerd/informerd/cmd/informerd/terminal/client"
 )
 
 // waitCommand waits until something is so.
@@ -116,15 +118,34 @@ type waited struct {
 type objects struct {
 	whole    bool // the stream has told all there were
 	versions map[string]version
+	// unanswered are the resources that cannot be read: what there is of them is not known.
+	unanswered map[string]bool
 }
+
+func newObjects() objects {
+	return objects{versions: map[string]version{}, unanswered: map[string]bool{}}
+}
+
+// known reports whether nothing is missing that the stream is about.
+func (o *objects) known() bool { return o.whole && len(o.unanswered) == 0 }
 
 type version struct{ title, name, uid, version string }
 
 // apply enters an event.
 func (o *objects) apply(e *change, object *partial) {
 	switch e.Type {
+	case client.Opened:
+		o.whole = false
+		clear(o.unanswered) // those that still are will be told of
+		if !e.Resumed {
+			clear(o.versions)
+		}
 	case "BOOKMARK":
 		o.whole = true
+	case "STATE":
+		if delete(o.unanswered, e.Resource); e.Answered != nil && !*e.Answered {
+			o.unanswered[e.Resource] = true
+		}
 	case "RESYNC":
 		o.whole = false
 		maps.DeleteFunc(o.versions, func(key string, _ version) bool { return strings.HasPrefix(key, e.Resource+" ") })
@@ -167,7 +188,10 @@ func (w *waited) lacking() (missing []string) {
 	return missing
 }
 
-func (w *waited) known() bool { return w.all.whole && (w.filter == "" || w.met.whole) }
+func (w *waited) known() bool { return w.all.known() && (w.filter == "" || w.met.known()) }
+
+// answered reports whether the streams have told all that they can.
+func (w *waited) answered() bool { return w.all.whole && (w.filter == "" || w.met.whole) }
 
 // told is an event of one of the streams.
 type told struct {
@@ -193,7 +217,7 @@ func (c *waitCommand) wait(s *session, g goal, targets []target) error {
 	s.ctx, stop = context.WithCancel(ctx)
 	defer w.end(stop)
 	for _, q := range questions {
-		one := &waited{question: q, goal: g, all: objects{versions: map[string]version{}}, met: objects{versions: map[string]version{}}}
+		one := &waited{question: q, goal: g, all: newObjects(), met: newObjects()}
 		w.all = append(w.all, one)
 		v := q.values(c.selection)
 		v.Set("fields", "metadata.name,metadata.namespace,metadata.uid,metadata.resourceVersion")
@@ -269,6 +293,8 @@ func (w *waiter) run(ctx context.Context) error {
 				return nil
 			case known && w.timeout == 0:
 				return w.late("not so", lacking)
+			case w.timeout == 0 && w.answered():
+				return &outcome{ExitNoAnswer, errors.New("not known how it stands: not all can be read")}
 			}
 		case err := <-w.errs:
 			w.streams--
@@ -288,6 +314,7 @@ func (w *waiter) enter(t told) {
 		if text := t.change.stateText(); text != "" {
 			w.session.warn(text)
 		}
+		t.into.apply(t.change, &t.object)
 	case "WARNING":
 		w.failed = string(t.change.FilterErrors)
 	default:
@@ -302,6 +329,11 @@ func (w *waiter) lacking() (all []string, known bool) {
 		known = known && one.known()
 	}
 	return all, known
+}
+
+// answered reports whether all streams have told all that they can.
+func (w *waiter) answered() bool {
+	return !slices.ContainsFunc(w.all, func(one *waited) bool { return !one.answered() })
 }
 
 // over is the error of a wait that ended before all was so.

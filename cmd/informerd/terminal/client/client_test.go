@@ -146,13 +146,17 @@ func TestFollowGoesOn(t *testing.T) {
 	var told []string
 	done := errors.New("done")
 	err := c.Follow(t.Context(), "/v1/query", url.Values{"resources": {"pods"}}, func(e Event) error {
+		if e.Type == Opened {
+			told = append(told, "after "+e.ID)
+			return nil
+		}
 		told = append(told, string(e.Data))
 		if string(e.Data) == "two" {
 			return done
 		}
 		return nil
 	})
-	if !errors.Is(err, done) || !slices.Equal(told, []string{"one", "two"}) || !slices.Equal(asked, []string{"", "4", "4", "4"}) {
+	if !errors.Is(err, done) || !slices.Equal(told, []string{"after ", "one", "after 4", "after 4", "two"}) || !slices.Equal(asked, []string{"", "4", "4", "4"}) {
 		t.Errorf("%v, told %q, asked with %q", err, told, asked)
 	}
 	if len(*warned) != 3 || !strings.Contains((*warned)[0], "ended the stream") || !strings.Contains((*warned)[1], "too slow") {
@@ -182,7 +186,12 @@ func TestFollowEnds(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	}))
-	if err := c.Follow(ctx, "/v1/query", nil, func(Event) error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
+	if err := c.Follow(ctx, "/v1/query", nil, func(e Event) error {
+		if e.Type != Opened {
+			cancel()
+		}
+		return nil
+	}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

@@ -23,11 +23,16 @@ const (
 	silence    = 45 * time.Second
 )
 
+// Opened is the type of what comes before the events of each connection.
+const Opened = "OPENED"
+
 var errSilent = errors.New("the server has been silent for 45 seconds")
 
 // Follow asks with watch=true and calls event with each event, until ctx ends or event
 // returns an error. A stream that breaks off goes on where it was: informerd is told the id
-// of the last event. What it refuses for good is returned.
+// of the last event. What it refuses for good is returned. Each time it is opened event is
+// called with Opened first, and the id that it goes on after; without one it begins anew, and
+// nothing told before holds any more.
 func (c *Client) Follow(ctx context.Context, path string, query url.Values, event func(Event) error) error {
 	query = clone(query)
 	query.Set("watch", "true")
@@ -99,6 +104,9 @@ func (f *follower) run(ctx context.Context) error {
 	}
 	watchdog := time.AfterFunc(silence, func() { cancel(errSilent) })
 	defer watchdog.Stop()
+	if err := f.event(Event{Type: Opened, ID: f.last}); err != nil {
+		return stopError{err}
+	}
 	events := newReader(heard{resp.Body, watchdog})
 	for {
 		e, err := events.next()
