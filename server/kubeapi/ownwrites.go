@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -142,7 +144,10 @@ func (ws *writes) settle(w *written) {
 // and may read at once.
 func (a *API) noteWrite(r *http.Request, req *request, answer *http.Response) {
 	refused := answer != nil && answer.StatusCode >= 300 && answer.StatusCode < 500
-	if isRead(r.Method) || refused || req.resource == "" || storesNothing(req) {
+	if r.Method == http.MethodDelete && req.name == "" {
+		refused = false // of many, what came before the one that was refused is gone
+	}
+	if isRead(r.Method) || refused || req.resource == "" || storesNothing(req) || !a.holds(req) {
 		return
 	}
 	one := written{unknown: true}
@@ -152,6 +157,23 @@ func (a *API) noteWrite(r *http.Request, req *request, answer *http.Response) {
 	one.at = time.Now()
 	by := write{req.cluster, access.From(r.Context()).Name(), storedAs(req.group, req.resource)}
 	a.writes.note(by, one)
+}
+
+// holds reports whether there is a copy of what is written. Of what there is none yet, one
+// will be listed after the write; and names that somebody made up must not take the place of
+// what others have written.
+func (a *API) holds(req *request) bool {
+	gr := storedAs(req.group, req.resource)
+	return slices.ContainsFunc(a.Caches.Resources(), func(res Resource) bool {
+		spec := res.Spec()
+		return spec.Watch && spec.Cluster == req.cluster && storedAs(spec.GVR.Group, spec.GVR.Resource) == gr
+	})
+}
+
+// neverSent reports whether a request has not left for the API server: nobody was there.
+func neverSent(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network) && network.Op == "dial"
 }
 
 // writeAnswer is what of the answer to a write tells where to find it: an object, or of
@@ -269,21 +291,30 @@ func (a *API) reachOwn(ctx context.Context, t *target) (proven string, err error
 	case known.version != "":
 		proven, err = known.version, a.reachVersion(ctx, t, known.version)
 	}
+	if err != nil || len(known.gone) == 0 {
+		return proven, err
+	}
+	soon, cancel := context.WithTimeout(ctx, SuspectAfter)
+	defer cancel()
 	for _, object := range known.gone {
-		if err == nil {
-			err = t.awaitGone(ctx, object)
+		switch err := t.awaitGone(soon, object); {
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		case errors.Is(err, cache.ErrStopped):
+			return "", err
+		case err != nil: // the copy is late, or it was a dry run and nothing is gone
+			if proven, err = a.reachPresent(ctx, t); err == nil {
+				a.writes.learn(w, proven)
+			}
+			return proven, err
 		}
 	}
-	if err == nil && len(known.gone) > 0 {
-		a.writes.settle(w)
-	}
-	return proven, err
+	a.writes.settle(w)
+	return proven, nil
 }
 
 // awaitGone waits until the copy does not hold an object.
 func (t *target) awaitGone(ctx context.Context, object goneObject) error {
-	ctx, cancel := context.WithTimeout(ctx, versionWait)
-	defer cancel()
 	for {
 		o, at, _, ok := t.reader.GetAt(object.key)
 		if !ok || o.UID() != object.uid {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -125,6 +126,57 @@ func TestOwnWritesUnknown(t *testing.T) {
 			t.Errorf("after %v: %d %s", writesKept, rec.Code, rec.Body)
 		}
 	})
+}
+
+// TestOwnWritesDry: what was deleted for a trial is there, and no reason to wait for ever.
+func TestOwnWritesDry(t *testing.T) {
+	w := newWorld(t)
+	synctest.Test(t, func(t *testing.T) {
+		defer w.pods.store.Close() // who waited for it was of this bubble
+		w.modes.Passthrough = PassAll
+		w.wroteAt("", "100")
+		w.do("DELETE", "/api/v1/namespaces/a/pods/one?dryRun=All")
+		for n, most := range []time.Duration{SuspectAfter, 0} {
+			began := time.Now()
+			if rec := w.get("/api/v1/pods"); rec.Code != http.StatusOK || time.Since(began) > most {
+				t.Errorf("read %d: %d after %v: %s", n, rec.Code, time.Since(began), rec.Body)
+			}
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+	})
+}
+
+// TestOwnWritesAway: a write that found no API server has changed nothing, and who tries it
+// again and again can read all the same.
+func TestOwnWritesAway(t *testing.T) {
+	for _, err := range []error{&net.OpError{Op: "dial", Err: errors.New("connection refused")}, errors.New("broken off")} {
+		if neverSent(fmt.Errorf("Post: %w", err)) != strings.Contains(err.Error(), "dial") {
+			t.Errorf("%v: sent or not", err)
+		}
+	}
+}
+
+// TestOwnWritesHeld: what there is no copy of is not remembered: there is no end of names.
+func TestOwnWritesHeld(t *testing.T) {
+	w := newWorld(t)
+	w.modes.Passthrough = PassAll
+	w.upstream.set(func(*http.Request) *http.Response { return nil })
+	for n := range 10 {
+		w.do("POST", fmt.Sprintf("/apis/example.com/v1/things%d", n))
+	}
+	if n := len(w.API.writes.last); n != 0 {
+		t.Errorf("%d writes are kept", n)
+	}
+	w.upstream.set(func(*http.Request) *http.Response { return jsonResponse(409, `{"kind":"Status"}`) })
+	w.do("PUT", "/api/v1/namespaces/a/pods/one")
+	if n := len(w.API.writes.last); n != 0 {
+		t.Errorf("%d writes are kept of one that was refused", n)
+	}
+	w.do("DELETE", "/api/v1/namespaces/a/pods")
+	if n := len(w.API.writes.last); n != 1 {
+		t.Errorf("%d writes are kept of a deletion that was broken off", n)
+	}
 }
 
 // TestWrites: the version to wait for is that of the last write, in whatever order their

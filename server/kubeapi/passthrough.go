@@ -104,7 +104,9 @@ func (a *API) pass(w http.ResponseWriter, r *http.Request, req *request) error {
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
-			a.noteWrite(r, req, nil) // it may have arrived
+			if !neverSent(err) {
+				a.noteWrite(r, req, nil) // it may have arrived
+			}
 			failed = err
 		},
 	}
