@@ -6,6 +6,7 @@ import "time"
 type condition struct {
 	kind, status, reason, message value
 	changed, updated              value
+	observed                      value // the generation that it is about
 }
 
 // conditions visits those of an object, until visit returns false. Each is valid until the
@@ -29,6 +30,8 @@ func (o *object) conditions(visit func(c *condition) bool) {
 				c.message = v
 			case "lastTransitionTime":
 				c.changed = v
+			case "observedGeneration":
+				c.observed = v
 			case "lastUpdateTime":
 				c.updated = v
 			}

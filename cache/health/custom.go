@@ -1,13 +1,16 @@
 package health
 
 import (
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/informerd/informerd/cache/rawjson"
 )
 
 // Conditions of objects of any kind, by what it means that they are True.
 var (
-	positive = map[string]bool{"Ready": true, "Available": true, "Healthy": true, "Synced": true, "Accepted": true, "Programmed": true, "Reconciled": true}
+	positive = map[string]bool{"Ready": true, "Available": true, "Healthy": true, "Synced": true, "Accepted": true, "Programmed": true, "Reconciled": true, "ResolvedRefs": true}
 	negative = map[string]bool{"Degraded": true, "Failed": true, "Failure": true, "Failing": true, "Stalled": true, "Error": true, "ReconcileError": true, "Unhealthy": true}
 	moving   = map[string]bool{"Reconciling": true, "Progressing": true}
 )
@@ -22,15 +25,49 @@ func custom(o *object) Health {
 		return h
 	}
 	h, decided := byConditions(o)
-	if !decided {
-		h, _ = byPhase(o)
+	// A condition may be about one thing and the phase about all: a Rollout is Available by
+	// its old pods while it is Degraded.
+	if phase, ok := byPhase(o); ok && (!decided || phase.Status == Bad && h.Status < Bad) {
+		h = phase
 	}
 	return o.untilExpiry(h)
 }
 
-// byConditions takes the worst that conditions say. It is decided if one of them is about
-// the object as a whole.
+// parts are what has conditions of its own within the status of some kinds: the routes,
+// policies and listeners of the Gateway API.
+var parts = []string{"parents", "ancestors", "listeners"}
+
+// byConditions takes the worst that conditions say, those of parts too. It is decided if one
+// of them is about the object as a whole.
 func byConditions(o *object) (worst Health, decided bool) {
+	worst, decided = byOwnConditions(o)
+	for _, name := range parts {
+		elements(o.status.Get(name), func(v value) bool {
+			if v.Kind() != rawjson.Object {
+				return true
+			}
+			part := *o
+			part.listed, part.looked = v.Get("conditions"), true
+			h, about := byOwnConditions(&part)
+			worst, decided = worseOf(worst, h), decided || about
+			return true
+		})
+	}
+	return worst, decided
+}
+
+// worseOf is the worse of two verdicts, and lasts as long as both do: the other one may be the
+// worse one then.
+func worseOf(a, b Health) Health {
+	until := earlier(a.Until, b.Until)
+	if b.Status > a.Status || b.Status == Good && a.Status == Good && !b.Since.IsZero() {
+		a = b
+	}
+	a.Until = until
+	return a
+}
+
+func byOwnConditions(o *object) (worst Health, decided bool) {
 	o.conditions(func(c *condition) bool {
 		kind := text(c.kind)
 		h := Health{}
@@ -46,10 +83,11 @@ func byConditions(o *object) (worst Health, decided bool) {
 		case positive[kind]:
 			decided = true
 			h = o.positive(c, kind)
+		case kind == "Succeeded": // of what runs to its end, for as long as it takes
+			decided = true
+			h = c.ended()
 		}
-		if h.Status > worst.Status || h.Status == Good && worst.Status == Good && !h.Since.IsZero() {
-			worst = h
-		}
+		worst = worseOf(worst, h)
 		return true
 	})
 	return worst, decided
@@ -60,6 +98,9 @@ func byConditions(o *object) (worst Health, decided bool) {
 func (o *object) positive(c *condition, kind string) Health {
 	switch {
 	case c.isTrue():
+		if h, old := o.outdated(c.observed); old {
+			return h
+		}
 		return Health{Since: c.since()}
 	case c.isFalse():
 		h := c.health(Progressing, "Not"+kind, notTrue(c, kind, "false"))
@@ -73,6 +114,17 @@ func (o *object) positive(c *condition, kind string) Health {
 		return o.overdue(h, c.since(), stuckAfter, Unknown)
 	}
 	return Health{}
+}
+
+// ended judges by how something has ended, if it has.
+func (c *condition) ended() Health {
+	switch {
+	case c.isFalse():
+		return c.health(Bad, "Failed", "it has failed")
+	case c.isUnknown():
+		return c.health(Progressing, "Running", "it has not ended yet")
+	}
+	return Health{Since: c.since()}
 }
 
 // notTrue says what is known of a condition that has no message.
@@ -99,28 +151,46 @@ func failure(reason string) bool {
 // phases are words of status.phase and the like, in lower case. Any other one is good.
 var phases = map[string]Status{
 	"failed": Bad, "failure": Bad, "error": Bad, "errored": Bad, "degraded": Bad, "unhealthy": Bad, "lost": Bad, "invalid": Bad, "rejected": Bad, "stalled": Bad,
-	"crashloopbackoff": Bad, "missing": Bad,
+	"crashloopbackoff": Bad, "missing": Bad, "red": Bad,
 	"pending": Progressing, "creating": Progressing, "provisioning": Progressing, "progressing": Progressing, "updating": Progressing, "upgrading": Progressing,
 	"initializing": Progressing, "terminating": Progressing, "deleting": Progressing, "reconciling": Progressing, "waiting": Progressing, "installing": Progressing,
 	"inprogress": Progressing, "starting": Progressing, "scheduling": Progressing,
 	"unknown": Unknown,
 }
 
-// byPhase judges by one word: status.phase, status.state, or status.health.status.
-func byPhase(o *object) (Health, bool) {
+// failedPhases are parts of such words, of which there are more than anybody knows:
+// PartiallyFailed, FailedValidation.
+var failedPhases = []string{"Failed", "Failure", "Error", "Invalid", "Rejected"}
+
+func phaseStatus(word string) Status {
+	if s, known := phases[strings.ToLower(word)]; known {
+		return s
+	}
+	if slices.ContainsFunc(failedPhases, func(part string) bool { return strings.Contains(word, part) }) {
+		return Bad
+	}
+	return Good
+}
+
+// byPhase judges by one word: status.phase, status.state, or status.health.status. The first
+// one counts, unless another one is bad.
+func byPhase(o *object) (first Health, found bool) {
 	for _, path := range [][]string{{"phase"}, {"state"}, {"health", "status"}, {"health"}} {
 		word := text(o.status.Get(path...))
-		if word == "" {
+		s := phaseStatus(word)
+		if word == "" || found && s != Bad {
 			continue
 		}
-		s := phases[strings.ToLower(word)]
 		message := cmpText(o.status.Get("message"), "its "+path[0]+" is "+word)
 		if path[0] == "health" {
 			message = cmpText(o.status.Get("health", "message"), message)
 		}
-		return Health{Status: s, Reason: word, Message: message}, true
+		first, found = Health{Status: s, Reason: word, Message: message}, true
+		if s == Bad {
+			break
+		}
 	}
-	return Health{}, false
+	return first, found
 }
 
 // notAfter is when what a certificate-like object stands for is valid no longer.

@@ -59,11 +59,19 @@ func (o *object) terminating() (Health, bool) {
 // unobserved judges an object whose controller says that it has not seen its latest
 // version: all that its status says is about an older one.
 func (o *object) unobserved() (Health, bool) {
-	generation, ok := number(o.generation)
-	if !ok || len(o.status) == 0 {
+	if len(o.status) == 0 {
 		return Health{}, false
 	}
-	observed, ok := number(o.status.Get("observedGeneration"))
+	return o.outdated(o.status.Get("observedGeneration"))
+}
+
+// outdated judges an object of which what is said is about another generation.
+func (o *object) outdated(seen value) (Health, bool) {
+	generation, ok := number(o.generation)
+	if !ok {
+		return Health{}, false
+	}
+	observed, ok := number(seen)
 	if !ok || observed == generation {
 		return Health{}, false
 	}

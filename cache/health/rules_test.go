@@ -60,6 +60,8 @@ func cond(kind, status, reason, message string, d time.Duration) string {
 	return fmt.Sprintf(`{"type":%q,"status":%q,"reason":%q,"message":%q,"lastTransitionTime":%q}`, kind, status, reason, message, ago(d))
 }
 
+func conditionsOf(all ...string) string { return `"conditions":[` + strings.Join(all, ",") + `]` }
+
 func conds(all ...string) string {
 	return `"status":{"conditions":[` + strings.Join(all, ",") + `]}`
 }
@@ -174,6 +176,17 @@ var verdicts = []struct{ name, object, want string }{
 	{"custom, error", made("example.com/v1 Widget", time.Hour, conds(cond("Synced", "False", "ReconcileError", "403", time.Second))), "bad ReconcileError: 403"},
 	{"custom, nobody knows", made("example.com/v1 Widget", time.Hour, conds(cond("Ready", "Unknown", "", "", time.Hour))), "unknown Unknown: its condition Ready is unknown"},
 	{"custom, phase", made("example.com/v1 Widget", time.Hour, `"status":{"phase":"Failed","message":"out of luck"}`), "bad Failed: out of luck"},
+	{"custom, available and degraded", made("argoproj.io/v1alpha1 Rollout", time.Hour, statusWith(`"phase":"Degraded","message":"ProgressDeadlineExceeded"`, cond("Available", "True", "", "", time.Hour))), "bad Degraded: ProgressDeadlineExceeded"},
+	{"custom, ready and pending", made("example.com/v1 Widget", time.Hour, statusWith(`"phase":"Pending"`, cond("Ready", "True", "", "", time.Hour))), "good"},
+	{"custom, phase and health", made("elasticsearch.k8s.elastic.co/v1 Elasticsearch", time.Hour, `"status":{"phase":"Ready","health":"red"}`), "bad red: its health is red"},
+	{"custom, failed in part", made("velero.io/v1 Backup", time.Hour, `"status":{"phase":"PartiallyFailed"}`), "bad PartiallyFailed: its phase is PartiallyFailed"},
+	{"custom, ran and failed", made("tekton.dev/v1 TaskRun", time.Hour, conds(cond("Succeeded", "False", "TaskRunTimeout", "too slow", time.Second))), "bad TaskRunTimeout: too slow"},
+	{"custom, runs", made("tekton.dev/v1 TaskRun", time.Hour, conds(cond("Succeeded", "Unknown", "Running", "1 of 2 done", time.Hour))), "progressing Running: 1 of 2 done"},
+	{"custom, ready before the last change", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"generation":4},"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":3}]}}`,
+		"progressing LatestGenerationNotObserved: its controller has seen generation 3, and not yet 4"},
+	{"route", made("gateway.networking.k8s.io/v1 HTTPRoute", time.Hour, `"status":{"parents":[{`+conditionsOf(cond("Accepted", "True", "", "", time.Hour))+`},{`+conditionsOf(cond("Accepted", "True", "", "", time.Hour), cond("ResolvedRefs", "False", "BackendNotFound", "no Service web", time.Second))+`}]}`),
+		"bad BackendNotFound: no Service web"},
+	{"custom, parents by name", made("example.com/v1 Widget", time.Hour, `"status":{"parents":["a"],"listeners":{"x":1}}`), "good"},
 	{"custom, state", made("example.com/v1 Widget", time.Hour, `"status":{"state":"Swimming"}`), "good Swimming: its state is Swimming"},
 	{"argo", made("argoproj.io/v1alpha1 Application", time.Hour, `"status":{"health":{"status":"Degraded","message":"pods crash"},"sync":{"status":"Synced"}}`), "bad Degraded: pods crash"},
 	{"custom, without status", made("example.com/v1 Widget", time.Hour, `"spec":{}`), "good"},
@@ -271,4 +284,17 @@ func FuzzOf(f *testing.F) {
 		o.owner()
 		o.over()
 	})
+}
+
+// TestUntilTheFirst: of two conditions that lose patience at different times the first one
+// that does says until when a verdict lasts.
+func TestUntilTheFirst(t *testing.T) {
+	o := made("example.com/v1 Widget", time.Hour, conds(cond("Ready", "False", "Busy", "", time.Minute), cond("Available", "False", "Busy", "", 5*time.Minute)))
+	h := Of([]byte(o), noon)
+	if want := noon.Add(stuckAfter - 5*time.Minute); h.Status != Progressing || !h.Until.Equal(want) {
+		t.Errorf("%v until %v, want %v", h.Status, h.Until, want)
+	}
+	if h = Of([]byte(o), h.Until); h.Status != Bad {
+		t.Errorf("then it is %v", h.Status)
+	}
 }
