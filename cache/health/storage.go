@@ -29,3 +29,33 @@ func volume(o *object) Health {
 	}
 	return h
 }
+
+// attachment judges by what the driver says of attaching a volume to a node.
+func attachment(o *object) Health {
+	if isTrue(o.status.Get("attached")) {
+		return Health{}
+	}
+	h := Health{Status: Progressing, Reason: "NotAttached", Message: "it is being attached to node " + text(o.spec.Get("nodeName"))}
+	if fault := o.status.Get("attachError"); some(fault) {
+		return Health{
+			Status: Bad, Reason: "AttachError", Since: when(fault.Get("time")),
+			Message: cmpText(fault.Get("message"), "its volume cannot be attached"),
+		}
+	}
+	return o.overdue(h, when(o.created), stuckAfter, Bad)
+}
+
+// snapshot judges one of a volume, or what stands for it at its driver.
+func snapshot(o *object) Health {
+	if isTrue(o.status.Get("readyToUse")) {
+		return Health{Since: when(o.status.Get("creationTime"))}
+	}
+	if fault := o.status.Get("error"); some(fault) {
+		return Health{
+			Status: Bad, Reason: "SnapshotError", Since: when(fault.Get("time")),
+			Message: cmpText(fault.Get("message"), "it cannot be taken"),
+		}
+	}
+	h := Health{Status: Progressing, Reason: "NotReadyToUse", Message: "it is not ready to use yet"}
+	return o.overdue(h, when(o.created), stuckAfter, Unknown) // a large one takes its time
+}
