@@ -62,7 +62,7 @@ func runAs(ctx context.Context, name string, args []string, stdout, stderr io.Wr
 		}
 		return code
 	}
-	fmt.Fprintf(stderr, "informerd: %v\n", err)
+	fmt.Fprintf(stderr, "informerd: %s\n", terminal.Printable(err.Error()))
 	return exitFailure
 }
 

@@ -1,6 +1,9 @@
 package terminal
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
@@ -217,5 +220,20 @@ func TestClusters(t *testing.T) {
 	watching.end(t)
 	if got := w.run(t, "tree", "cm/one", "-n", "shop"); got.code != ExitUsage || !strings.Contains(got.err, "name one") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestPrintable: what others have written gives no orders to a terminal, neither in errors
+// nor where an answer is shown as it is.
+func TestPrintable(t *testing.T) {
+	if code, message, _ := Outcome(no("not so\nrole/\x1b]0;x\a is there\u202e")); code != ExitNo || message != "not so\nrole/ ]0;x  is there " {
+		t.Errorf("%d %q", code, message)
+	}
+	for screen, want := range map[bool]string{false: "a,\x1b[2J\nb\n", true: "a, [2J\nb\n"} {
+		var out bytes.Buffer
+		s := &session{out: bufio.NewWriter(&out), screen: screen}
+		if err := errors.Join(s.copy(strings.NewReader("a,\x1b[2J\nb\n")), s.out.Flush()); err != nil || out.String() != want {
+			t.Errorf("screen %v: %q, %v", screen, out.String(), err)
+		}
 	}
 }

@@ -34,6 +34,8 @@ func (s *selection) complete(propose proposer) func(*cobra.Command, []string, st
 		// Of a list the last part is completed.
 		before := prefix[:strings.LastIndexByte(prefix, ',')+1]
 		found := propose(opened, s, args, prefix[len(before):])
+		// A shell shows them, and reads one a line.
+		found = slices.DeleteFunc(found, func(text string) bool { return oneLine(text) != text })
 		for i := range found {
 			found[i] = before + found[i]
 		}

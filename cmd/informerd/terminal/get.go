@@ -241,11 +241,30 @@ func writeYAML(out *bufio.Writer, object []byte) error {
 // copy hands an answer on while it comes in.
 func (s *session) copy(body io.Reader) error {
 	r := &readErrors{Reader: body}
-	_, err := io.Copy(s.out, r)
+	var err error
+	if s.screen {
+		err = s.show(r)
+	} else {
+		_, err = io.Copy(s.out, r)
+	}
 	if r.err != nil {
 		return s.Broken(s.ctx, r.err)
 	}
 	return err
+}
+
+// show is copy to a terminal: CSV has the control characters that objects have.
+func (s *session) show(body io.Reader) error {
+	in := bufio.NewReaderSize(body, 64<<10)
+	for {
+		line, err := in.ReadBytes('\n')
+		if _, failed := s.out.Write(s.shown(line)); failed != nil || err == io.EOF {
+			return failed
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // readErrors tells errors of reading from those of writing.

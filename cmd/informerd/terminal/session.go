@@ -21,6 +21,7 @@ type session struct {
 	ctx    context.Context
 	out    *bufio.Writer
 	err    io.Writer
+	screen bool // out is a terminal
 	colour bool
 	warned map[string]bool // what has been said need not be said again
 }
@@ -29,8 +30,9 @@ type session struct {
 func (c *connection) open(cmd *cobra.Command) (*session, error) {
 	s := &session{
 		ctx: cmd.Context(), out: bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10), err: cmd.ErrOrStderr(),
-		colour: coloured(cmd.OutOrStdout()), warned: map[string]bool{},
+		screen: isTerminal(cmd.OutOrStdout()), warned: map[string]bool{},
 	}
+	s.colour = s.screen && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" // https://no-color.org
 	var err error
 	s.Client, err = c.connect(s.ctx, s.warn)
 	return s, err
@@ -64,10 +66,18 @@ func (s *session) note(format string, args ...any) {
 	fmt.Fprintf(s.err, format+"\n", args...)
 }
 
-// coloured tells whether out is a terminal whose reader wants colours: https://no-color.org.
-func coloured(out io.Writer) bool {
+func isTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
-	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// shown is a text as it goes to out: to files and programs as it is, to a terminal without
+// what would be an order to it.
+func (s *session) shown(text []byte) []byte {
+	if s.screen {
+		return []byte(Printable(string(text)))
+	}
+	return text
 }
 
 // writeJSON prints an answer for people and programs.
@@ -77,6 +87,6 @@ func (s *session) writeJSON(raw []byte) error {
 		return err
 	}
 	b.WriteByte('\n')
-	_, err := b.WriteTo(s.out)
+	_, err := s.out.Write(s.shown(b.Bytes()))
 	return err
 }

@@ -80,6 +80,16 @@ func usagef(format string, args ...any) error {
 	return &outcome{ExitUsage, fmt.Errorf(format, args...)}
 }
 
+// Printable is a text of several lines that is no order to a terminal: errors name objects,
+// and say what servers say.
+func Printable(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = oneLine(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Outcome is the exit code that an error of a command ends the program with, and what is to
 // be said; "" is nothing. It is not known of errors that are not of this package.
 func Outcome(err error) (code int, message string, known bool) {
@@ -91,11 +101,11 @@ func Outcome(err error) (code int, message string, known bool) {
 	case errors.As(err, &o) && o.err == nil:
 		return o.code, "", true
 	case errors.As(err, &o):
-		return o.code, err.Error(), true
+		return o.code, Printable(err.Error()), true
 	case errors.As(err, &status):
-		return codeOf(status), err.Error(), true
+		return codeOf(status), Printable(err.Error()), true
 	case errors.As(err, &foreign), errors.As(err, &unreachable):
-		return ExitNoAnswer, err.Error(), true
+		return ExitNoAnswer, Printable(err.Error()), true
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "", true
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):

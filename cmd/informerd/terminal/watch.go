@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -175,7 +176,7 @@ func (p *changePrinter) print(e *change, raw []byte, initial *bool) error {
 
 func (p *changePrinter) object(e *change, raw []byte) error {
 	if p.name == "json" {
-		_, err := p.session.out.Write(append(append([]byte{}, raw...), '\n'))
+		_, err := p.session.out.Write(append(slices.Clone(p.session.shown(raw)), '\n'))
 		return err
 	}
 	var o stateObject
