@@ -71,6 +71,7 @@ func (c *connection) credentials(kube *rest.Config) *rest.Config {
 	if c.config.BearerToken != "" || c.config.BearerTokenFile != "" {
 		config.BearerToken, config.BearerTokenFile = c.config.BearerToken, c.config.BearerTokenFile
 		config.ExecProvider, config.AuthProvider = nil, nil
+		config.Username, config.Password = "", ""
 	}
 	if c.config.CertFile != "" {
 		config.TLSClientConfig.CertData, config.TLSClientConfig.KeyData = nil, nil

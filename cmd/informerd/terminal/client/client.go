@@ -81,9 +81,11 @@ func parseServer(server string) (*url.URL, error) {
 	return u, nil
 }
 
-// checkSecrecy keeps a token from going over a network in the clear.
+// checkSecrecy keeps a token or password from going over a network in the clear, whether it
+// is known or asked of a plugin.
 func checkSecrecy(base *url.URL, config *rest.Config) error {
-	if base.Scheme == "https" || isLoopback(base.Hostname()) || config.BearerToken == "" && config.BearerTokenFile == "" {
+	secret := config.BearerToken+config.BearerTokenFile+config.Password != "" || config.ExecProvider != nil || config.AuthProvider != nil
+	if base.Scheme == "https" || isLoopback(base.Hostname()) || !secret {
 		return nil
 	}
 	return fmt.Errorf("not sending a token to %s: whoever is on the way could read and use it; the address must begin with https", base)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd/api"
 )
 
 func newClient(tb testing.TB, server string) (*Client, *[]string) {
@@ -193,5 +194,21 @@ func TestFollowEnds(t *testing.T) {
 		return nil
 	}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestSecrets: none goes over a network in the clear, wherever it is from.
+func TestSecrets(t *testing.T) {
+	for name, config := range map[string]rest.Config{
+		"token":    {BearerToken: "x"},
+		"password": {Username: "me", Password: "x"},
+		"plugin":   {ExecProvider: &api.ExecConfig{Command: "x", APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: api.NeverExecInteractiveMode}},
+	} {
+		for host, allowed := range map[string]bool{"http://informerd.informerd.svc": false, "informerd:8080": false, "http://127.0.0.1:8080": true, "https://informerd": true} {
+			config.Host = host
+			if _, err := New(&config, "--server", func(string) {}); allowed != (err == nil) {
+				t.Errorf("%s to %s: %v", name, host, err)
+			}
+		}
 	}
 }
