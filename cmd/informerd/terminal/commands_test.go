@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -234,6 +237,28 @@ func TestPrintable(t *testing.T) {
 		s := &session{out: bufio.NewWriter(&out), screen: screen}
 		if err := errors.Join(s.copy(strings.NewReader("a,\x1b[2J\nb\n")), s.out.Flush()); err != nil || out.String() != want {
 			t.Errorf("screen %v: %q, %v", screen, out.String(), err)
+		}
+	}
+}
+
+// TestGetGone: an object that goes while it is asked for is not found, and not nothing.
+func TestGetGone(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/v1/resources/pods":
+			_, _ = io.WriteString(w, `{"name":"pods","kind":"Pod","version":"v1","resource":"pods","namespaced":true}`)
+		case "/v1/query":
+			_, _ = io.WriteString(w, `{"items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}]}`)
+		default:
+			w.WriteHeader(404)
+			_, _ = io.WriteString(w, `{"kind":"Status","message":"pods \"shop/a\" not found","code":404}`)
+		}
+	}))
+	t.Cleanup(s.Close)
+	for _, form := range []string{"yaml", "json"} {
+		if r := runCommand(t.Context(), "get", "pods/a", "-n", "shop", "-o", form, "--server", s.URL); r.code != ExitNo || r.out != "" || !strings.Contains(r.err, "not found") {
+			t.Errorf("%s: %+v", form, r)
 		}
 	}
 }

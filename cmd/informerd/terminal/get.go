@@ -74,7 +74,12 @@ func (g *getCommand) get(s *session, targets []target) error {
 	if err != nil {
 		return err
 	}
-	if err := g.print(s, questions); err != nil {
+	err = g.print(s, questions)
+	var refused *client.StatusError
+	if errors.As(err, &refused) && refused.Code == 404 && len(lacking) > 0 {
+		err = nil // lacking says so; else it has gone since
+	}
+	if err != nil {
 		return err
 	}
 	return errors.Join(lacking...)
@@ -212,10 +217,6 @@ func (g *getCommand) printObject(s *session, steps []string) error {
 		v.Set("pretty", "true")
 	}
 	resp, err := s.Get(s.ctx, objectPath(steps), v)
-	var refused *client.StatusError
-	if errors.As(err, &refused) && refused.Code == 404 {
-		return nil // lacking says so
-	}
 	if err != nil {
 		return err
 	}
