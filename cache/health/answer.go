@@ -81,12 +81,10 @@ type Answer struct {
 
 // Ask answers q.
 func (x *Index) Ask(ctx context.Context, q Query) (*Answer, error) {
-	now, err := x.current(ctx)
+	t, err := x.tree(ctx, q.Sight)
 	if err != nil {
 		return nil, err
 	}
-	defer x.mu.RUnlock()
-	t := x.seenBy(q.Sight).tree(now)
 	a := &Answer{Resources: []ResourceCounts{}, Namespaces: []NamespaceCounts{}, Unanswered: t.unanswered(q.Resources)}
 	found, err := t.count(ctx, &q, a)
 	if err != nil {
@@ -121,7 +119,8 @@ func (q *Query) lists(s Status) bool {
 // count counts all that q selects and returns what is to be listed.
 func (t *tree) count(ctx context.Context, q *Query, a *Answer) (found []*node, err error) {
 	namespaces := map[string]*Counts{}
-	for i, k := range t.kinds {
+	for i := range t.kinds {
+		k := &t.kinds[i]
 		if t.readers[i] == nil || !wanted(q.Resources, k) {
 			continue
 		}

@@ -37,17 +37,15 @@ type ObjectAnswer struct {
 // alone, for an object that is not there or not seen, and without one for a resource that
 // is not known.
 func (x *Index) AskObject(ctx context.Context, q ObjectQuery) (*ObjectAnswer, error) {
-	now, err := x.current(ctx)
+	t, err := x.tree(ctx, q.Sight)
 	if err != nil {
 		return nil, err
 	}
-	defer x.mu.RUnlock()
-	id, ok := x.byResource[q.Resource]
-	if !ok || !x.kinds[id].known {
+	at := slices.IndexFunc(t.kinds, func(k kind) bool { return k.known && k.view.Spec.GVR.GroupResource() == q.Resource })
+	if at < 0 {
 		return nil, cache.ErrNotFound
 	}
-	t := x.seenBy(q.Sight).tree(now)
-	view := x.kinds[id].view
+	id, view := kindID(at), t.kinds[at].view
 	a := &ObjectAnswer{View: view.SeenBy(t.scopes[id])}
 	if !view.Readable() {
 		return a, nil
@@ -109,6 +107,9 @@ func (t *tree) children(ctx context.Context, root *cache.Object) ([]owned, error
 	for len(waiting) > 0 {
 		uid := waiting[0]
 		waiting = waiting[1:]
+		if err := ctx.Err(); err != nil {
+			return nil, err // there may be many, of many kinds
+		}
 		for i := range t.kinds {
 			if t.readers[i] == nil || uid == "" {
 				continue

@@ -2,6 +2,7 @@ package health
 
 import (
 	"cmp"
+	"context"
 	"iter"
 	"slices"
 	"time"
@@ -37,6 +38,20 @@ type tree struct {
 // maxDepth is how long a chain of owners may be: one that goes round has no end.
 const maxDepth = 16
 
+// tree is that of now, as somebody sees it. It is made under the lock of the Index and
+// belongs to the caller: what is read and selected for an answer may have to wait for its
+// turn, and nobody is to wait for that.
+func (x *Index) tree(ctx context.Context, sight cache.Sight) (*tree, error) {
+	now, err := x.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	t := x.seenBy(sight).tree(now)
+	t.state = nil
+	return t, nil
+}
+
 // tree finds who is to be told of what is not good.
 func (s sighted) tree(now time.Time) *tree {
 	t := &tree{sighted: s, now: now, nodes: make([]map[cache.Key]*node, len(s.kinds))}
@@ -69,7 +84,8 @@ func (t *tree) node(id kindID, key cache.Key, below int) *node {
 	var of owner
 	e := t.kinds[id].entries[key]
 	if e != nil {
-		n.own, of = &e.health, e.owner
+		own := e.health // which is judged again in its place
+		n.own, of = &own, e.owner
 	} else {
 		n.own, of = t.readGood(id, key)
 	}
