@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,9 +63,11 @@ type written struct {
 	unknown bool
 }
 
+// goneObject is one that was deleted, or of which only that was asked: it has a version
+// after the given one then, or ends after its grace period. Without a version it is gone.
 type goneObject struct {
-	key cache.Key
-	uid string
+	key          cache.Key
+	uid, version string
 }
 
 // maxGone is how many deletions are remembered one by one.
@@ -154,10 +157,16 @@ func (a *API) noteWrite(r *http.Request, req *request, answer *http.Response) {
 	if answer != nil {
 		one = writtenOf(readAnswer(answer), r.Method, req)
 	}
+	if one.nothing() {
+		return
+	}
 	one.at = time.Now()
 	by := write{req.cluster, access.From(r.Context()).Name(), storedAs(req.group, req.resource)}
 	a.writes.note(by, one)
 }
+
+// nothing reports whether nothing was written.
+func (w *written) nothing() bool { return w.version == "" && len(w.gone) == 0 && !w.unknown }
 
 // holds reports whether there is a copy of what is written. Of what there is none yet, one
 // will be listed after the write; and names that somebody made up must not take the place of
@@ -177,11 +186,23 @@ func neverSent(err error) bool {
 }
 
 // writeAnswer is what of the answer to a write tells where to find it: an object, or of
-// what was deleted a Status.
+// what was deleted a Status, or a list of the objects as they were before.
 type writeAnswer struct {
 	Kind     string
 	Metadata struct{ ResourceVersion string }
 	Details  struct{ UID string }
+	Items    []metav1.PartialObjectMetadata
+}
+
+// deleted are the objects of a list that were to be deleted. Those that others were to
+// delete before may not have changed.
+func (a *writeAnswer) deleted() (all []goneObject) {
+	for _, o := range a.Items {
+		if o.DeletionTimestamp == nil {
+			all = append(all, goneObject{cache.Key{Namespace: o.Namespace, Name: o.Name}, string(o.UID), o.ResourceVersion})
+		}
+	}
+	return all
 }
 
 // writtenOf is what an answer says. An object has the version that it came to, also the one
@@ -189,7 +210,10 @@ type writeAnswer struct {
 func writtenOf(answer writeAnswer, method string, req *request) written {
 	switch {
 	case answer.Kind == "Status" && method == http.MethodDelete && req.name != "" && answer.Details.UID != "" && req.subresource == "":
-		return written{gone: []goneObject{{cache.Key{Namespace: req.namespace, Name: req.name}, answer.Details.UID}}}
+		return written{gone: []goneObject{{key: cache.Key{Namespace: req.namespace, Name: req.name}, uid: answer.Details.UID}}}
+	case method == http.MethodDelete && req.name == "" && strings.HasSuffix(answer.Kind, "List"):
+		gone := answer.deleted()
+		return written{gone: gone, unknown: len(gone) > maxGone}
 	case answer.Kind == "Status" || answer.Metadata.ResourceVersion == "" || req.name == "" && method == http.MethodDelete:
 		return written{unknown: true}
 	}
@@ -257,6 +281,14 @@ func decodeAnswer(form string, body []byte) (known writeAnswer) {
 		}
 		return known
 	}
+	if strings.HasSuffix(known.Kind, "List") {
+		var list metav1.PartialObjectMetadataList // whose items are where those of all lists are
+		if list.Unmarshal(unknown.Raw) != nil {
+			return writeAnswer{}
+		}
+		known.Items = list.Items
+		return known
+	}
 	var object metav1.PartialObjectMetadata // whose metadata are where those of all objects are
 	if object.Unmarshal(unknown.Raw) == nil {
 		known.Metadata.ResourceVersion = object.ResourceVersion
@@ -317,7 +349,7 @@ func (a *API) reachOwn(ctx context.Context, t *target) (proven string, err error
 func (t *target) awaitGone(ctx context.Context, object goneObject) error {
 	for {
 		o, at, _, ok := t.reader.GetAt(object.key)
-		if !ok || o.UID() != object.uid {
+		if !ok || o.UID() != object.uid || object.version != "" && cache.Older(object.version, o.ResourceVersion()) {
 			return nil
 		}
 		next, err := nextVersion(at)

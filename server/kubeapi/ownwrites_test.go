@@ -29,6 +29,8 @@ import (
 func (w *world) wroteAt(version, present string) {
 	w.upstream.set(func(r *http.Request) *http.Response {
 		switch {
+		case r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/pods") && version != "":
+			return jsonResponse(200, version)
 		case r.Method == http.MethodDelete:
 			return jsonResponse(200, `{"kind":"Status","apiVersion":"v1","status":"Success","details":{"uid":"uid-a-one"}}`)
 		case r.Method != http.MethodGet:
@@ -56,7 +58,11 @@ func TestOwnWrites(t *testing.T) {
 		"other version":  {func(w *world) { w.do("POST", "/api/v2/namespaces/a/pods") }, "101", "", "new one two three"},
 		"delete":         {func(w *world) { w.do("DELETE", pods+"/one") }, "", "", "new two three"},
 		"delete another": {func(w *world) { w.do("DELETE", "/api/v1/namespaces/b/pods/one") }, "", "", ""},
-		"delete many":    {func(w *world) { w.do("DELETE", pods) }, "", "102", "new two three"},
+		"delete many": {func(w *world) { w.do("DELETE", pods) }, `{"kind":"PodList","metadata":{"resourceVersion":"100"},"items":[` +
+			`{"metadata":{"namespace":"a","name":"one","uid":"uid-a-one","resourceVersion":"10"}},` +
+			`{"metadata":{"namespace":"a","name":"two","uid":"uid-a-two","resourceVersion":"20","deletionTimestamp":"2026-01-02T03:04:05Z"}}]}`, "", "new two three"},
+		"delete none":    {func(w *world) { w.do("DELETE", pods) }, `{"kind":"PodList","metadata":{"resourceVersion":"100"},"items":[]}`, "", ""},
+		"delete unsaid":  {func(w *world) { w.do("DELETE", pods) }, "", "102", "new two three"},
 		"both":           {func(w *world) { w.do("DELETE", pods+"/one"); w.do("POST", pods) }, "101", "", "new two three"},
 		"binding":        {func(w *world) { w.do("POST", "/api/v1/namespaces/a/bindings") }, "", "101", "new one two three"},
 		"nothing new":    {func(w *world) { w.do("PATCH", pods+"/one") }, "100", "", ""},
@@ -269,6 +275,7 @@ func TestReadAnswer(t *testing.T) {
 		"protobuf": {"k8s\x00...", []string{"Content-Type", "application/vnd.kubernetes.protobuf"}, nil, ""},
 		"pod":      {inProtobuf(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "one", ResourceVersion: "7"}}), []string{"Content-Type", runtime.ContentTypeProtobuf}, nil, "7"},
 		"deleted":  {inProtobuf(t, &metav1.Status{Details: &metav1.StatusDetails{UID: "x"}}), []string{"Content-Type", runtime.ContentTypeProtobuf}, nil, "gone x"},
+		"list":     {inProtobuf(t, &corev1.PodList{Items: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b", UID: "x", ResourceVersion: "7"}}}}), []string{"Content-Type", runtime.ContentTypeProtobuf}, nil, "a/b x of 7"},
 		"packed":   {packed.String(), []string{"Content-Encoding", "gzip"}, nil, ""},
 		"long":     {`{"metadata":{"resourceVersion":"7"},"x":"` + strings.Repeat("x", maxWritten) + `"}`, nil, nil, ""},
 		"cut":      {`{"metadata":{"resourceVersion":"7"}}`, nil, broken, ""},
@@ -282,6 +289,9 @@ func TestReadAnswer(t *testing.T) {
 		got := known.Metadata.ResourceVersion
 		if known.Details.UID != "" {
 			got += "gone " + known.Details.UID
+		}
+		for _, o := range known.deleted() {
+			got += fmt.Sprint(o.key, " ", o.uid, " of ", o.version)
 		}
 		body, err := io.ReadAll(answer.Body)
 		if got != test.want || string(body) != test.body || !errors.Is(err, test.err) {
