@@ -262,3 +262,22 @@ func TestGetGone(t *testing.T) {
 		}
 	}
 }
+
+// TestExitCodeUnanswered: what cannot be read is not known to be well.
+func TestExitCodeUnanswered(t *testing.T) {
+	w := newWorld(t)
+	for line, want := range map[string][2]int{
+		"health nodes,configmaps --exit-code":   {0, 0}, // it is not about pods
+		"health pods --exit-code":               {ExitNo, ExitNoAnswer},
+		"health deploy/web -n shop --exit-code": {ExitNo, ExitNoAnswer},
+		"dangling -n team --exit-code":          {ExitNo, ExitNoAnswer},
+	} {
+		before := w.run(t, strings.Fields(line)...)
+		w.of("pods").set(cache.Syncing)
+		after := w.run(t, strings.Fields(line)...)
+		w.of("pods").set(cache.Live)
+		if before.code != want[0] || after.code != want[1] {
+			t.Errorf("%s: exit code %d, then %d, want %v: %s", line, before.code, after.code, want, after.err)
+		}
+	}
+}

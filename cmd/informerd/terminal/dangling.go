@@ -41,7 +41,7 @@ holds the reference, or what it names.`,
 	c.placeFlags(cmd)
 	c.limitFlag(cmd)
 	c.output.flag(cmd, "table", "json", "name")
-	cmd.Flags().BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if there are any")
+	cmd.Flags().BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if there are any, with 3 if there are none and not all can be read")
 	c.connection.flags(cmd)
 	return cmd
 }
@@ -74,7 +74,7 @@ func (c *danglingCommand) dangling(s *session, kinds []string) error {
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return err
 	}
-	s.warnUnanswered(a.Unanswered)
+	unknown := s.warnUnanswered(a.Unanswered)
 	switch {
 	case c.name == "json":
 		if err := s.writeJSON(raw); err != nil {
@@ -88,8 +88,8 @@ func (c *danglingCommand) dangling(s *session, kinds []string) error {
 	if a.Metadata.Truncated {
 		s.note("There are more: --limit %d", c.limit)
 	}
-	if c.exitCode && len(a.Items) > 0 {
-		return silently(ExitNo)
+	if c.exitCode {
+		return found(len(a.Items) > 0, unknown)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ it shows that one, in any state, and what it owns.`,
 	cmd.Flags().StringVarP(&c.labels, "selector", "l", "", "label `selector`: app=web,tier in (a,b),!legacy")
 	cmd.Flags().StringVar(&c.status, "status", "", "which to list: `bad,progressing,unknown,good` (default: bad,progressing)")
 	cmd.Flags().BoolVar(&c.all, "all", false, "list also what is wrong because of something that is listed")
-	cmd.Flags().BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if anything that is asked about is bad")
+	cmd.Flags().BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if anything that is asked about is bad, with 3 if nothing is and not all can be read")
 	c.connection.flags(cmd)
 	return cmd
 }
@@ -112,7 +112,7 @@ func (c *healthCommand) list(s *session, kinds []string) error {
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return err
 	}
-	s.warnUnanswered(list.Unanswered)
+	unknown := s.warnUnanswered(list.Unanswered)
 	if err := c.show(s, raw, list.Items); err != nil {
 		return err
 	}
@@ -122,15 +122,14 @@ func (c *healthCommand) list(s *session, kinds []string) error {
 		}
 		s.note("%d bad, %d progressing, %d unknown, %d good", list.Summary.Bad, list.Summary.Progressing, list.Summary.Unknown, list.Summary.Good)
 	}
-	return c.exit(list.Summary.Bad)
+	return c.exit(list.Summary.Bad > 0, unknown)
 }
 
-// exit is the exit code of an answer with so many that are bad.
-func (c *healthCommand) exit(bad int) error {
-	if c.exitCode && bad > 0 {
-		return silently(ExitNo)
+func (c *healthCommand) exit(bad, unanswered bool) error {
+	if !c.exitCode {
+		return nil
 	}
-	return nil
+	return found(bad, unanswered)
 }
 
 func (c *healthCommand) show(s *session, raw []byte, items []verdict) error {
@@ -195,19 +194,16 @@ func (c *healthCommand) object(s *session, t target) error {
 		return err
 	}
 	var raw json.RawMessage
-	var found objectHealth
+	var answer objectHealth
 	if err := s.JSON(s.ctx, client.Path(append([]string{"health"}, steps...)...), v, &raw); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(raw, &found); err != nil {
+	if err := json.Unmarshal(raw, &answer); err != nil {
 		return err
 	}
-	s.warnUnanswered(found.Unanswered)
-	if err := c.show(s, raw, append([]verdict{found.Item}, found.Children...)); err != nil {
+	unknown := s.warnUnanswered(answer.Unanswered)
+	if err := c.show(s, raw, append([]verdict{answer.Item}, answer.Children...)); err != nil {
 		return err
 	}
-	if found.Item.Status == "bad" {
-		return c.exit(1)
-	}
-	return nil
+	return c.exit(answer.Item.Status == "bad", unknown)
 }

@@ -59,14 +59,27 @@ type searchAnswer struct {
 // unanswered is a resource that an answer has nothing of.
 type unanswered struct{ Resource, State, Reason string }
 
-// warnUnanswered names what cannot be read. What the configuration leaves out is meant to
-// be left out.
-func (s *session) warnUnanswered(all []unanswered) {
+// warnUnanswered names what cannot be read, and reports whether there is any. What the
+// configuration leaves out is meant to be left out.
+func (s *session) warnUnanswered(all []unanswered) (any bool) {
 	for _, u := range all {
 		if u.State != "unwatched" {
+			any = true
 			s.warn(strings.TrimSuffix(fmt.Sprintf("nothing of %s is in this answer, it is %s: %s", u.Resource, u.State, u.Reason), ": "))
 		}
 	}
+	return any
+}
+
+// found is the exit code where one is wanted: what cannot be read is not known to be well.
+func found(wrong, unanswered bool) error {
+	switch {
+	case wrong:
+		return silently(ExitNo)
+	case unanswered:
+		return &outcome{ExitNoAnswer, errors.New("nothing is wrong with what can be read, and that is not all")}
+	}
+	return nil
 }
 
 func (c *searchCommand) search(s *session, words []string) error {
