@@ -270,6 +270,7 @@ func TestExitCodeUnanswered(t *testing.T) {
 		"health nodes,configmaps --exit-code":   {0, 0}, // it is not about pods
 		"health pods --exit-code":               {ExitNo, ExitNoAnswer},
 		"health deploy/web -n shop --exit-code": {ExitNo, ExitNoAnswer},
+		"used-by cm/one -n shop":                {ExitNo, ExitNoAnswer},
 		"dangling -n team --exit-code":          {ExitNo, ExitNoAnswer},
 	} {
 		before := w.run(t, strings.Fields(line)...)

@@ -3,6 +3,7 @@ package terminal
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,16 +60,17 @@ type searchAnswer struct {
 // unanswered is a resource that an answer has nothing of.
 type unanswered struct{ Resource, State, Reason string }
 
+func (u unanswered) matters() bool { return u.State != "unwatched" }
+
 // warnUnanswered names what cannot be read, and reports whether there is any. What the
 // configuration leaves out is meant to be left out.
-func (s *session) warnUnanswered(all []unanswered) (any bool) {
+func (s *session) warnUnanswered(all []unanswered) bool {
 	for _, u := range all {
-		if u.State != "unwatched" {
-			any = true
+		if u.matters() {
 			s.warn(strings.TrimSuffix(fmt.Sprintf("nothing of %s is in this answer, it is %s: %s", u.Resource, u.State, u.Reason), ": "))
 		}
 	}
-	return any
+	return slices.ContainsFunc(all, unanswered.matters)
 }
 
 // found is the exit code where one is wanted: what cannot be read is not known to be well.

@@ -2,6 +2,8 @@ package terminal
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,6 +64,9 @@ func (c *usedByCommand) usedBy(s *session, t target) error {
 	tree, err := s.graph(steps, v)
 	if err != nil {
 		return err
+	}
+	if len(tree.Root.Children) == 0 && slices.ContainsFunc(tree.Unanswered, unanswered.matters) {
+		return &outcome{ExitNoAnswer, fmt.Errorf("nothing that can be read uses %s, and that is not all", tree.Root.ID)}
 	}
 	if len(tree.Root.Children) == 0 {
 		return no("nothing uses %s", tree.Root.ID)
