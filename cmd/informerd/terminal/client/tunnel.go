@@ -33,6 +33,9 @@ type Pod struct {
 	Port            int
 }
 
+// faultWait is how long after the end of a connection the kubelet may take to say why.
+const faultWait = 500 * time.Millisecond
+
 // Open opens a tunnel: over a WebSocket, or over SPDY where the API server, or what is
 // before it, knows no WebSockets.
 func Open(config *rest.Config, pod Pod) (*Tunnel, error) {
@@ -107,12 +110,12 @@ func (c *tunnelConn) Read(p []byte) (int, error) {
 	if err == nil {
 		return n, nil
 	}
-	select {
+	select { // both streams end at once, and who is first is chance
 	case <-c.over:
 		if c.fault != nil {
 			err = c.fault
 		}
-	default:
+	case <-time.After(faultWait):
 	}
 	return n, err
 }
