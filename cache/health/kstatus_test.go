@@ -43,6 +43,7 @@ var differences = []difference{
 	{"DaemonSet", Bad, kstatus.InProgressStatus, "NotReady", "in ten minutes none got ready"},
 	{"DaemonSet", Good, kstatus.InProgressStatus, "", "who updates by hand does not wait for it"},
 	{"PersistentVolumeClaim", Bad, kstatus.InProgressStatus, "Pending ClaimLost", "its volume is gone, or none was found in ten minutes"},
+	{"PersistentVolumeClaim", Unknown, kstatus.InProgressStatus, "Pending", "nobody has begun to make a volume: it may wait for a pod, on purpose"},
 	{"PersistentVolume", Bad, kstatus.CurrentStatus, "", "it has failed"},
 	{"PersistentVolume", Progressing, kstatus.CurrentStatus, "Pending", "it is not available yet"},
 	{"Job", Bad, kstatus.CurrentStatus, "", "it is being ended because it has failed"},

@@ -20,6 +20,7 @@ type object struct {
 	deleted          value // when it is to be gone, for pods with their grace period
 	generation       value
 	finalizers       value
+	annotations      value
 	owners           value
 	listed           value // status.conditions, if looked is true
 	looked           bool
@@ -68,6 +69,8 @@ func (o *object) parseMetadata(metadata value) int {
 			o.generation = v
 		case "finalizers":
 			o.finalizers = v
+		case "annotations":
+			o.annotations = v
 		case "ownerReferences":
 			o.owners = v
 		}

@@ -136,7 +136,8 @@ var verdicts = []struct{ name, object, want string }{
 
 	{"claim", made("v1 PersistentVolumeClaim", time.Hour, `"status":{"phase":"Bound"}`), "good"},
 	{"claim, pending", made("v1 PersistentVolumeClaim", time.Minute, `"spec":{"storageClassName":"fast"},"status":{"phase":"Pending"}`), "progressing Pending: no volume is bound to it; its storage class is fast"},
-	{"claim, unbound", made("v1 PersistentVolumeClaim", time.Hour, `"status":{"phase":"Pending"}`), "bad Pending: no volume is bound to it"},
+	{"claim, unbound", made("v1 PersistentVolumeClaim", time.Hour, `"status":{"phase":"Pending"}`), "unknown Pending: no volume is bound to it"},
+	{"claim, not provisioned", `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"creationTimestamp":"2026-01-01T00:00:00Z","annotations":{"volume.kubernetes.io/storage-provisioner":"csi.example"}},"status":{"phase":"Pending"}}`, "bad Pending: no volume is bound to it"},
 	{"claim, lost", made("v1 PersistentVolumeClaim", time.Hour, `"spec":{"volumeName":"pv-1"},"status":{"phase":"Lost"}`), "bad ClaimLost: its volume pv-1 is gone"},
 	{"volume, failed", made("v1 PersistentVolume", time.Hour, `"status":{"phase":"Failed","reason":"VolumeFailedDelete","message":"still attached"}`), "bad VolumeFailedDelete: still attached"},
 	{"volume, released", made("v1 PersistentVolume", time.Hour, `"status":{"phase":"Released"}`), "good Released"},

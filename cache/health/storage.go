@@ -12,7 +12,24 @@ func claim(o *object) Health {
 	if class := text(o.spec.Get("storageClassName")); class != "" {
 		h.Message += "; its storage class is " + class
 	}
-	return o.overdue(h, when(o.created), stuckAfter, Bad)
+	// Some claims wait for the first pod that uses them, for as long as it takes
+	// (volumeBindingMode WaitForFirstConsumer): nobody has begun on those, and a pod that
+	// waits for one that should have been is unschedulable.
+	then := Unknown
+	if o.provisioned() {
+		then = Bad
+	}
+	return o.overdue(h, when(o.created), stuckAfter, then)
+}
+
+// provisioned reports whether a volume for the claim has been asked for or named.
+func (o *object) provisioned() bool {
+	for _, name := range []string{"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner", "volume.kubernetes.io/selected-node"} {
+		if text(o.annotations.Get(name)) != "" {
+			return true
+		}
+	}
+	return text(o.spec.Get("volumeName")) != ""
 }
 
 func volume(o *object) Health {
