@@ -28,6 +28,8 @@ func job(o *object) Health {
 	}
 }
 
+var jobs = schema.GroupKind{Group: "batch", Kind: "Job"}
+
 var cronJobs = schema.GroupKind{Group: "batch", Kind: "CronJob"}
 
 // cronJob is good by itself: how its Jobs end is theirs to tell. It is so since the last

@@ -120,3 +120,21 @@ func TestRevision(t *testing.T) {
 		last = revision()
 	}
 }
+
+// TestLeftBehind: a pod that was evicted stays, and another one has its place. What owns
+// both is as good as it says, until it lacks one.
+func TestLeftBehind(t *testing.T) {
+	w := newWorld(t)
+	set := func(ready int) {
+		w.Put("replicasets.apps", "a/web", made("apps/v1 ReplicaSet", time.Hour, fmt.Sprintf(`"spec":{"replicas":2},"status":{"replicas":2,"readyReplicas":%d,"availableReplicas":%d,"fullyLabeledReplicas":2}`, ready, ready)))
+	}
+	set(2)
+	w.Put("pods", "a/web-1", "{"+ownedBy("replicasets.apps", "apps/v1", "ReplicaSet", "a/web")+`,"status":{"phase":"Failed","reason":"Evicted","message":"The node was low on resource: memory."}}`)
+	if a := w.ask(); len(a.Items) != 0 || a.Summary[Bad] != 0 {
+		t.Errorf("with all its pods ready: %q, %v", a.text(), a.Summary)
+	}
+	set(1)
+	if a := w.ask(); len(a.Items) != 1 || a.Items[0].Reason != "Evicted" {
+		t.Errorf("with one of two pods ready: %q", a.text())
+	}
+}

@@ -99,7 +99,7 @@ func (o *told) isPast() bool {
 	case p.isPast():
 		return true
 	case strings.Contains(string(o.raw), `"phase":"Failed"`) && o.resource == "pods":
-		return p.own.Reason == "Completed"
+		return p.resource == "jobs.batch" && p.own.Reason == "Completed" || p.resource == "replicasets.apps" && p.own.Status == Good
 	}
 	return p.resource == "cronjobs.batch" && !o.own.Since.IsZero() && o.own.Since.Before(p.own.Since)
 }

@@ -1,11 +1,19 @@
 package health
 
-// pressures are conditions of a node that mean trouble when they are True.
+// pressures are conditions of a node that mean trouble when they are True: those of the
+// kubelet and the cloud, and those of the node problem detector.
 var pressures = map[string]string{
 	"MemoryPressure":     "it is short of memory",
 	"DiskPressure":       "it is short of disk space",
 	"PIDPressure":        "it is short of process ids",
 	"NetworkUnavailable": "its network is not set up",
+
+	"KernelDeadlock":              "its kernel is in a deadlock",
+	"ReadonlyFilesystem":          "its file system is read-only",
+	"CorruptDockerOverlay2":       "the file system of its containers is damaged",
+	"FrequentKubeletRestart":      "its kubelet restarts often",
+	"FrequentContainerdRestart":   "its container runtime restarts often",
+	"FrequentUnregisterNetDevice": "its network devices are not released",
 }
 
 // clusterNode judges a Node by what its kubelet reports. That nothing new may be scheduled on it is a

@@ -130,6 +130,7 @@ var verdicts = []struct{ name, object, want string }{
 	{"node, cordoned", made("v1 Node", time.Hour, `"spec":{"unschedulable":true},`+conds(cond("Ready", "True", "KubeletReady", "", time.Hour))), "good SchedulingDisabled: it takes no new pods"},
 	{"node, not ready", made("v1 Node", time.Hour, conds(cond("Ready", "False", "KubeletNotReady", "runtime is down", time.Hour))), "bad NotReady: runtime is down"},
 	{"node, silent", made("v1 Node", time.Hour, conds(cond("Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.", time.Hour))), "bad NotReady: Kubelet stopped posting node status."},
+	{"node, kernel", made("v1 Node", time.Hour, conds(cond("Ready", "True", "", "", time.Hour), cond("KernelDeadlock", "True", "DockerHung", "", time.Hour))), "bad KernelDeadlock: its kernel is in a deadlock"},
 	{"node, disk", made("v1 Node", time.Hour, conds(cond("Ready", "True", "", "", time.Hour), cond("DiskPressure", "True", "KubeletHasDiskPressure", "", time.Hour))), "bad DiskPressure: it is short of disk space"},
 	{"node, new", made("v1 Node", time.Hour, `"spec":{"taints":[{"key":"node.cloudprovider.kubernetes.io/uninitialized","effect":"NoSchedule"}]},`+conds(cond("Ready", "True", "", "", time.Hour))),
 		"progressing Uninitialized: its cloud provider has not set it up yet"},

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/informerd/informerd/cache"
 )
 
@@ -147,16 +149,27 @@ func (t *tree) owner(of *owner, namespace string, below int) *node {
 	return t.node(id, key, below+1)
 }
 
+// replaces are the kinds that put another pod in the place of one that will not run again.
+// Those that were evicted stay where they are until there are thousands of them
+// (kube-controller-manager, --terminated-pod-gc-threshold).
+var replaces = map[schema.GroupKind]bool{
+	{Group: "apps", Kind: "ReplicaSet"}: true, {Group: "apps", Kind: "StatefulSet"}: true, {Group: "apps", Kind: "DaemonSet"}: true,
+	{Kind: "ReplicationController"}: true,
+}
+
 // superseded reports whether what is wrong with an object is history: a failed pod of a
-// Job that has completed all the same, or a failed Job of a CronJob of which a later one
-// has succeeded.
+// Job that has completed all the same, or one that another has taken the place of, since
+// its ReplicaSet or the like has all that it wants; or a failed Job of a CronJob of which a
+// later one has succeeded.
 func (t *tree) superseded(n *node, e *entry) bool {
 	p := n.parent
 	switch {
 	case p.past:
 		return true
-	case e.over:
+	case e.over && t.kinds[p.kind].group == jobs:
 		return p.own.Reason == "Completed"
+	case e.over:
+		return replaces[t.kinds[p.kind].group] && p.own.Status == Good
 	}
 	return t.kinds[p.kind].group == cronJobs && !e.health.Since.IsZero() && e.health.Since.Before(p.own.Since)
 }
