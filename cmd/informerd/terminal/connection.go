@@ -65,14 +65,23 @@ func (c *connection) connect(ctx context.Context, warn func(string)) (*client.Cl
 		return c.dial(env, serverEnv, warn)
 	case c.context != "" || c.kubeconfig != "":
 		return c.inCluster(ctx, warn)
-	case answers(defaultServer):
+	case !c.showsCredentials() && answers(defaultServer):
 		return c.dial(defaultServer, "the default", warn)
 	}
 	found, err := c.inCluster(ctx, warn)
-	if errors.Is(err, errNoContext) {
-		return c.dial(defaultServer, "the default", warn)
+	switch {
+	case !errors.Is(err, errNoContext):
+		return found, err
+	case c.showsCredentials():
+		return nil, usagef("say with --server or %s whom the credentials are for: anybody on this machine may listen at %s", serverEnv, defaultServer)
 	}
-	return found, err
+	return c.dial(defaultServer, "the default", warn)
+}
+
+// showsCredentials reports whether a flag names some. They go to who was named, and never
+// to whoever happens to listen on this machine.
+func (c *connection) showsCredentials() bool {
+	return c.config.BearerToken != "" || c.config.BearerTokenFile != "" || c.config.CertFile != ""
 }
 
 func (c *connection) dial(server, source string, warn func(string)) (*client.Client, error) {

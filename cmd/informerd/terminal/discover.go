@@ -137,6 +137,8 @@ func getKube(ctx context.Context, kube *rest.Config, path string, into any) erro
 		return err
 	}
 	defer asking.CloseIdleConnections()
+	// The credentials are for this server, and would be shown to the next one, too.
+	asking.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	base, _, err := rest.DefaultServerUrlFor(kube)
 	if err != nil {
 		return err

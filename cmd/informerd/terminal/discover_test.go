@@ -8,8 +8,10 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,6 +52,8 @@ func (a *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	slices := a.slices
 	a.mu.Unlock()
 	switch {
+	case strings.HasPrefix(slices, "https://"):
+		http.Redirect(w, r, slices, http.StatusFound)
 	case r.URL.Path == "/apis/discovery.k8s.io/v1/namespaces/informerd/endpointslices" && slices != "":
 		_, _ = io.WriteString(w, slices)
 	case r.URL.Path == "/api/v1/namespaces/informerd/pods/informerd-1/portforward" && r.Method == http.MethodPost:
@@ -172,5 +176,23 @@ func TestNoServiceInContext(t *testing.T) {
 	api.mu.Unlock()
 	if got := ask(); got.code != ExitNoAnswer || !strings.Contains(got.err, "no pod of a Service informerd/informerd is ready") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestCredentialsForNobodyElse: what the kubeconfig has is for its cluster, wherever that
+// sends one to; what a flag names is not for whoever listens on this machine.
+func TestCredentialsForNobodyElse(t *testing.T) {
+	var asked atomic.Bool
+	other := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Store(true) }))
+	t.Cleanup(other.Close)
+	api := newAPIServer(t, other.Listener.Addr().String())
+	api.slices = other.URL
+	if got := runCommand(t.Context(), "get", "pods", "--kubeconfig", writeKubeconfig(t, api.URL, "shop")); got.code != ExitNoAnswer || asked.Load() {
+		t.Errorf("redirected: %+v, followed: %v", got, asked.Load())
+	}
+	t.Setenv("INFORMERD", "")
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	if got := runCommand(t.Context(), "get", "pods", "--token", "mine"); got.code != ExitUsage || !strings.Contains(got.err, "whom the credentials are for") {
+		t.Errorf("a token for nobody: %+v", got)
 	}
 }
