@@ -28,6 +28,9 @@ func custom(o *object) Health {
 	// A condition may be about one thing and the phase about all: a Rollout is Available by
 	// its old pods while it is Degraded.
 	if phase, ok := byPhase(o); ok && (!decided || phase.Status == Bad && h.Status < Bad) {
+		if decided && h.Status != Good { // the phase says how bad it is, and the condition why
+			phase.Reason, phase.Message, phase.Since = h.Reason, h.Message, h.Since
+		}
 		h = phase
 	}
 	return o.untilExpiry(h)

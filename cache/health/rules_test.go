@@ -135,6 +135,7 @@ var verdicts = []struct{ name, object, want string }{
 	{"node, new", made("v1 Node", time.Hour, `"spec":{"taints":[{"key":"node.cloudprovider.kubernetes.io/uninitialized","effect":"NoSchedule"}]},`+conds(cond("Ready", "True", "", "", time.Hour))),
 		"progressing Uninitialized: its cloud provider has not set it up yet"},
 
+	{"widget, degraded, and why", made("example.com/v1 Widget", time.Hour, `"status":{"phase":"Degraded","conditions":[`+cond("Ready", "False", "BrokerLost", "broker 3 is away", time.Second)+`]}`), "bad BrokerLost: broker 3 is away"},
 	{"claim", made("v1 PersistentVolumeClaim", time.Hour, `"status":{"phase":"Bound"}`), "good"},
 	{"claim, pending", made("v1 PersistentVolumeClaim", time.Minute, `"spec":{"storageClassName":"fast"},"status":{"phase":"Pending"}`), "progressing Pending: no volume is bound to it; its storage class is fast"},
 	{"claim, unbound", made("v1 PersistentVolumeClaim", time.Hour, `"status":{"phase":"Pending"}`), "unknown Pending: no volume is bound to it"},

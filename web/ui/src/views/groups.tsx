@@ -68,9 +68,12 @@ export function Groups({ sources, selection, pods }: { sources: Source[]; select
   const p = params.value;
   const path = p.get("group")!;
   const sum = p.get("sum") ?? "";
-  const [lists, setLists] = useState<GroupList[] | null>(null);
+  const [found, setFound] = useState<{ question: string; lists: GroupList[] } | null>(null);
   const [error, setError] = useState("");
   const asked = selectionQuery(selection).toString();
+  // An answer is shown under the question that it is to: another one's lacks the sums.
+  const question = JSON.stringify([sources.map((s) => s.url(new URLSearchParams())), asked, path, sum]);
+  const lists = found?.question === question ? found.lists : null;
   useEffect(() => {
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout>;
@@ -82,7 +85,8 @@ export function Groups({ sources, selection, pods }: { sources: Source[]; select
           const order = sum ? `sum(${sum})` : "count()";
           const q = selectionQuery(selection);
           for (const [k, v] of Object.entries({ groupBy: path, agg: sum ? `count(),sum(${sum})` : "count()", sort: "-" + order, limit: "200" })) q.set(k, v);
-          setLists((await Promise.all(sources.map((s) => get<GroupList>(s.url(q), stop.signal)))).map((a) => a.body));
+          const answers = await Promise.all(sources.map((s) => get<GroupList>(s.url(q), stop.signal)));
+          setFound({ question, lists: answers.map((a) => a.body) });
           setError("");
           mark = now;
         } catch (e) {
