@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -168,11 +167,9 @@ func (r *relations) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// scrapePatience is how long a scrape waits for the counts of objects by health, of which
-// it brings up to date what somebody has asked for before.
-const scrapePatience = 2 * time.Second
-
-// Collect is of prometheus.Collector. It says nothing of what was not asked yet.
+// Collect is of prometheus.Collector. It says nothing of what was not asked yet. The counts
+// of objects by health it brings up to date first, and waits for that: an update that is
+// given up begins anew with the next scrape, and might never end.
 func (r *relations) Collect(ch chan<- prometheus.Metric) {
 	r.mu.Lock()
 	graphs, searches, healths := maps.Clone(r.graphs), maps.Clone(r.searches), maps.Clone(r.healths)
@@ -189,10 +186,8 @@ func (r *relations) Collect(ch chan<- prometheus.Metric) {
 		ch <- constant(searchTexts, prometheus.GaugeValue, float64(s.Texts), cluster)
 		ch <- constant(searchUnread, prometheus.CounterValue, float64(s.Unread), cluster)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
-	defer cancel()
 	for cluster, h := range healths {
-		for _, s := range h.Stats(ctx) {
+		for _, s := range h.Stats(context.Background()) {
 			for _, status := range health.Statuses {
 				ch <- constant(healthObjects, prometheus.GaugeValue, float64(s.Objects[status]), cluster, s.Resource, status.String())
 			}

@@ -9,28 +9,17 @@ import (
 	"time"
 )
 
-const (
-	// retoldInterval is how often groups and facets are told at most.
-	retoldInterval = time.Second
-	// retoldShare bounds the share of time spent computing them: one part in so
-	// many, as long as that keeps nobody waiting for longer than retoldPatience.
-	retoldShare    = 10
-	retoldPatience = 10 * time.Second
-)
-
 // retold is an answer over all objects found that a stream tells whole whenever
 // it changed: groups, or facets. It belongs to the goroutine of its request.
 type retold struct {
-	query *query
-	event string // GROUPS or FACETS
-	pause time.Duration
-	due   time.Time
-	at    string // revisionsOf what was computed last
-	told  []byte
+	pace
+	teller // of GROUPS or FACETS
+	query  *query
+	at     string // revisionsOf what was computed last
 }
 
 func (s *Server) newRetold(q *query, event string) *retold {
-	return &retold{query: q, event: event, pause: min(retoldInterval, s.Heartbeat)}
+	return &retold{pace: s.newPace(), teller: teller{event: event}, query: q}
 }
 
 // watchedFacets tells the facets of a stream of objects; nil if q asks for none.
@@ -45,8 +34,7 @@ func (s *Server) watchedFacets(q *query) *retold {
 // different for changed. It is errRights if it took long, and other rights are those of
 // now.
 func (t *retold) compute(ctx context.Context, kinds []*viewed) ([]byte, error) {
-	began := time.Now()
-	t.due = began.Add(t.pause)
+	began := t.begin()
 	at := revisionsOf(kinds)
 	if at == t.at {
 		return nil, nil
@@ -66,7 +54,7 @@ func (t *retold) compute(ctx context.Context, kinds []*viewed) ([]byte, error) {
 		return nil, errRights
 	}
 	t.at = at
-	t.due = time.Now().Add(max(t.pause, min(retoldShare*time.Since(began), retoldPatience)))
+	t.end(began)
 	data, err := appendList([]byte(`{"type":"`+t.event+`","object":`), l)
 	return append(bytes.TrimSuffix(data, []byte("\n")), '}'), err
 }
@@ -77,15 +65,6 @@ func (t *retold) listing(ctx context.Context, a *kindsAnswer) (*listing, error) 
 	}
 	facets, err := t.query.facets(ctx, a.objects)
 	return &listing{Kind: "FacetList", APIVersion: apiVersion, Metadata: listMeta{Resources: a.states}, Facets: facets}, err
-}
-
-// tell writes data unless it is what was told before.
-func (t *retold) tell(out *eventWriter, data []byte) (bool, error) {
-	if data == nil || bytes.Equal(data, t.told) {
-		return false, nil
-	}
-	t.told = data
-	return true, out.event(t.event, "", data)
 }
 
 // tellDue computes and tells what is due, of kinds. That none of them can be read
