@@ -2,17 +2,18 @@ package terminal
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 
 	"github.com/informerd/informerd/cmd/informerd/terminal/client"
 )
@@ -83,85 +84,54 @@ func (c *connection) credentials(kube *rest.Config) *rest.Config {
 	return config
 }
 
-// endpointSlices are what is read of them.
-type endpointSlices struct {
-	Items []struct {
-		Ports     []endpointPort
-		Endpoints []struct {
-			Conditions struct{ Ready *bool }
-			TargetRef  struct{ Kind, Namespace, Name string }
-		}
-	}
-}
-
-type endpointPort struct {
-	Name, AppProtocol string
-	Port              int
-}
-
 // findPod is a pod of a Service that is ready, its port, and what is spoken there.
 func findPod(ctx context.Context, kube *rest.Config, namespace, service string) (client.Pod, string, error) {
-	var slicesOf endpointSlices
-	path := "/apis/discovery.k8s.io/v1/namespaces/" + url.PathEscape(namespace) + "/endpointslices?labelSelector=" +
-		url.QueryEscape("kubernetes.io/service-name="+service)
-	if err := getKube(ctx, kube, path, &slicesOf); err != nil {
+	found, err := endpointSlices(ctx, kube, namespace, service)
+	if err != nil {
 		return client.Pod{}, "", err
 	}
-	for _, s := range slicesOf.Items {
+	for _, s := range found {
 		port, scheme, ok := portOf(s.Ports)
 		for _, e := range s.Endpoints {
-			if ok && e.TargetRef.Kind == "Pod" && e.TargetRef.Namespace == namespace && (e.Conditions.Ready == nil || *e.Conditions.Ready) {
-				return client.Pod{Namespace: e.TargetRef.Namespace, Name: e.TargetRef.Name, Port: port}, scheme, nil
+			pod := e.TargetRef
+			if ok && pod != nil && pod.Kind == "Pod" && pod.Namespace == namespace && ptr.Deref(e.Conditions.Ready, true) {
+				return client.Pod{Namespace: pod.Namespace, Name: pod.Name, Port: port}, scheme, nil
 			}
 		}
 	}
 	return client.Pod{}, "", fmt.Errorf("no pod of a Service %s/%s is ready", namespace, service)
 }
 
-// portOf is the port for HTTPS, or else the only one.
-func portOf(ports []endpointPort) (port int, scheme string, ok bool) {
-	i := slices.IndexFunc(ports, func(p endpointPort) bool { return p.Name == "https" || p.AppProtocol == "https" })
-	switch {
-	case i >= 0:
-		return ports[i].Port, "https", true
-	case len(ports) == 1:
-		return ports[0].Port, "http", true
-	}
-	return 0, "", false
-}
-
-// getKube asks the API server.
-func getKube(ctx context.Context, kube *rest.Config, path string, into any) error {
-	asking, err := rest.HTTPClientFor(kube)
+// endpointSlices asks the API server for those of a Service.
+func endpointSlices(ctx context.Context, config *rest.Config, namespace, service string) ([]discoveryv1.EndpointSlice, error) {
+	asking, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer asking.CloseIdleConnections()
 	// The credentials are for this server, and would be shown to the next one, too.
 	asking.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	base, _, err := rest.DefaultServerUrlFor(kube)
+	kube, err := kubernetes.NewForConfigAndClient(config, asking)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base.String(), "/")+path, nil)
+	list, err := kube.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service})
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("ask the API server: %w", err)
 	}
-	resp, err := asking.Do(req)
-	if err != nil {
-		return err
+	return list.Items, nil
+}
+
+// portOf is the port for HTTPS, or else the only one.
+func portOf(ports []discoveryv1.EndpointPort) (port int, scheme string, ok bool) {
+	i := slices.IndexFunc(ports, func(p discoveryv1.EndpointPort) bool {
+		return ptr.Deref(p.Name, "") == "https" || ptr.Deref(p.AppProtocol, "") == "https"
+	})
+	switch {
+	case i >= 0:
+		return int(ptr.Deref(ports[i].Port, 0)), "https", true
+	case len(ports) == 1:
+		return int(ptr.Deref(ports[0].Port, 0)), "http", true
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		var status metav1.Status
-		if json.Unmarshal(body, &status) == nil && status.Message != "" {
-			return fmt.Errorf("the API server says: %s", status.Message)
-		}
-		return fmt.Errorf("the API server answers %s", resp.Status)
-	}
-	return json.Unmarshal(body, into)
+	return 0, "", false
 }

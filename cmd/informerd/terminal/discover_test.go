@@ -34,7 +34,7 @@ func newAPIServer(t *testing.T, target string) *apiServer {
 	t.Helper()
 	a := &apiServer{target: target}
 	_, port, _ := net.SplitHostPort(target)
-	a.slices = `{"items":[{"ports":[{"name":"https","port":` + port + `}],"endpoints":[
+	a.slices = `{"kind":"EndpointSliceList","apiVersion":"discovery.k8s.io/v1","items":[{"ports":[{"name":"https","port":` + port + `}],"endpoints":[
 		{"conditions":{"ready":false},"targetRef":{"kind":"Pod","namespace":"informerd","name":"informerd-0"}},
 		{"conditions":{"ready":true},"targetRef":{"kind":"Pod","namespace":"elsewhere","name":"trap"}},
 		{"conditions":{"ready":true},"targetRef":{"kind":"Pod","namespace":"informerd","name":"informerd-1"}}]}]}`
@@ -55,14 +55,16 @@ func (a *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(slices, "https://"):
 		http.Redirect(w, r, slices, http.StatusFound)
 	case r.URL.Path == "/apis/discovery.k8s.io/v1/namespaces/informerd/endpointslices" && slices != "":
+		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, slices)
 	case r.URL.Path == "/api/v1/namespaces/informerd/pods/informerd-1/portforward" && r.Method == http.MethodPost:
 		a.forward(w, r)
 	case strings.HasSuffix(r.URL.Path, "/portforward"):
 		http.Error(w, "no WebSockets here", http.StatusBadRequest)
 	default:
+		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
-		_, _ = io.WriteString(w, `{"kind":"Status","message":"endpointslices is forbidden","code":403}`)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"endpointslices is forbidden","code":403}`)
 	}
 }
 
@@ -172,7 +174,7 @@ func TestNoServiceInContext(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	api.mu.Lock()
-	api.slices = `{"items":[]}`
+	api.slices = `{"kind":"EndpointSliceList","apiVersion":"discovery.k8s.io/v1","items":[]}`
 	api.mu.Unlock()
 	if got := ask(); got.code != ExitNoAnswer || !strings.Contains(got.err, "no pod of a Service informerd/informerd is ready") {
 		t.Errorf("%+v", got)

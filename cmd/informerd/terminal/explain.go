@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 
@@ -31,13 +30,7 @@ for config.yaml that makes it. The last line is the same question as a URL.`,
   informerd explain '*' -A -l app=web`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: c.completeTargets,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			targets, err := parseTargets(args)
-			if err = errors.Join(err, c.selection.settle(), c.output.settle(), checkNames(targets)); err != nil {
-				return err
-			}
-			return c.run(cmd, func(s *session) error { return c.explain(s, targets) })
-		},
+		RunE:              c.onTargets(&c.output, c.explain),
 	}
 	c.placeFlags(cmd)
 	c.selectFlags(cmd)

@@ -44,13 +44,7 @@ none.`,
   informerd get pods -A -o custom-columns=POD:.metadata.name,IMAGES:.spec.containers[*].image`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: g.completeTargets,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			targets, err := parseTargets(args)
-			if err = errors.Join(err, g.selection.settle(), g.output.settle(), checkNames(targets)); err != nil {
-				return err
-			}
-			return g.run(cmd, func(s *session) error { return g.get(s, targets) })
-		},
+		RunE:              g.onTargets(&g.output, g.get),
 	}
 	g.placeFlags(cmd)
 	g.selectFlags(cmd)

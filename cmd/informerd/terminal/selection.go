@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -139,4 +140,26 @@ func (s *selection) cluster(v url.Values) (url.Values, error) {
 		return nil, usagef("--cluster: this question is about one cluster, not %d", len(s.clusters))
 	}
 	return v, nil
+}
+
+// onTargets runs ask with the objects that the arguments of a command name.
+func (s *selection) onTargets(form *output, ask func(*session, []target) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		targets, err := parseTargets(args)
+		if err = errors.Join(err, s.settle(), form.settle(), checkNames(targets)); err != nil {
+			return err
+		}
+		return s.run(cmd, func(session *session) error { return ask(session, targets) })
+	}
+}
+
+// onObject runs ask with the one object that the arguments of a command name.
+func (s *selection) onObject(form *output, ask func(*session, target) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		t, err := parseObject(args)
+		if err = errors.Join(err, s.settle(), form.settle()); err != nil {
+			return err
+		}
+		return s.run(cmd, func(session *session) error { return ask(session, t) })
+	}
 }

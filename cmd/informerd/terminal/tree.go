@@ -31,13 +31,7 @@ those wanted; REASON why it is not.`,
   informerd tree cronjob backup -n data -o name`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: c.completeTargets,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := parseObject(args)
-			if err = errors.Join(err, c.selection.settle(), c.output.settle()); err != nil {
-				return err
-			}
-			return c.run(cmd, func(s *session) error { return c.tree(s, t) })
-		},
+		RunE:              c.onObject(&c.output, c.tree),
 	}
 	c.placeFlags(cmd)
 	c.output.flag(cmd, "table", "name")

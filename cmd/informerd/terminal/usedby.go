@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -33,13 +32,7 @@ uses it.`,
   informerd used-by pvc/data-kafka-0 -n data -o name`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: c.completeTargets,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := parseObject(args)
-			if err = errors.Join(err, c.selection.settle(), c.output.settle()); err != nil {
-				return err
-			}
-			return c.run(cmd, func(s *session) error { return c.usedBy(s, t) })
-		},
+		RunE:              c.onObject(&c.output, c.usedBy),
 	}
 	c.placeFlags(cmd)
 	c.output.flag(cmd, "table", "name")

@@ -39,13 +39,7 @@ With -o json each line is an event of the API, with the whole object.`,
   informerd watch nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints[*].key`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: c.completeTargets,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			targets, err := parseTargets(args)
-			if err = errors.Join(err, c.selection.settle(), c.output.settle(), checkNames(targets)); err != nil {
-				return err
-			}
-			return c.run(cmd, func(s *session) error { return c.watch(s, targets) })
-		},
+		RunE:              c.onTargets(&c.output, c.watch),
 	}
 	c.placeFlags(cmd)
 	c.selectFlags(cmd)
