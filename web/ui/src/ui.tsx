@@ -54,6 +54,16 @@ export function StateMark({ state, reason }: { state: State; reason?: string }) 
   );
 }
 
+/** What is said where an answer is missing, or old. */
+export function NotAnswered({ of }: { of: { value: unknown; error: string } }) {
+  return of.error ? <p class="error" role="alert">{of.value ? "What is shown may be old: " : "Not known: "}{of.error}</p> : null;
+}
+
+/** How much of something there is, as a bar below its numbers. */
+export function Track({ share }: { share: number }) {
+  return <span class="track" aria-hidden="true"><i style={{ width: `${Math.min(100, 100 * share)}%` }} /></span>;
+}
+
 const icons = {
   search: "M7 2a5 5 0 1 0 3 9l3.300 3.300 1.100-1.100L11.100 10A5 5 0 0 0 7 2zm0 1.500a3.500 3.500 0 1 1 0 7a3.500 3.500 0 0 1 0-7z",
   pause: "M4 3h3v10H4zM9 3h3v10H9z",

@@ -68,6 +68,51 @@ export default {
     await page.finish();
   },
 
+  async "health: each kind of trouble is named on the overview, in words, soon after it is there"() {
+    const page = await open("?trouble=all");
+    await live(page);
+    await wrong(page, "recommendations").waitFor();
+    const at = "team-a", now = new Date().toISOString().replace(/\.\d+/, "");
+    const pods = `core/namespaces/${at}/pods`, apps = `apps/namespaces/${at}`;
+    const labels = (app) => ({ labels: { app } });
+    const workload = (kind, name, fate, more = {}) => ({
+      apiVersion: "apps/v1", kind, metadata: { name, ...labels(name) },
+      spec: { selector: { matchLabels: { app: name } }, template: { metadata: { ...labels(name), annotations: { "devcluster.informerd.io/fate": fate } }, spec: { containers: [{ name: "main", image: "registry.example.com/none:1" }] } }, ...more },
+    });
+    const pod = (name, last) => ({ name, status: { phase: "Running", containerStatuses: [{ name: "main", image: "x", imageID: "", ready: false, restartCount: 4, state: { waiting: { reason: "CrashLoopBackOff", message: "back-off 80s" } }, lastState: { terminated: { ...last, startedAt: now, finishedAt: now } } }] } });
+    const onBroken = { apiVersion: "v1", kind: "Pod", spec: { nodeName: "page-broken", tolerations: [{ operator: "Exists" }], containers: [{ name: "main", image: "registry.example.com/none:1" }] } };
+    // What to make, what to say of its status, and what a person is to read.
+    const troubles = [
+      { what: "a node that is not ready", list: "core/nodes", object: { apiVersion: "v1", kind: "Node", metadata: { name: "page-broken" }, spec: { unschedulable: true } },
+        status: { conditions: [{ type: "Ready", status: "False", reason: "KubeletNotReady", message: "container runtime is down", lastHeartbeatTime: now, lastTransitionTime: now }] }, line: "page-broken", words: /container runtime is down/ },
+      ...[["a crash loop", pod("page-crash", { exitCode: 3, reason: "Error" }), /exit code 3|CrashLoopBackOff/], ["a container without memory", pod("page-oom", { exitCode: 137, reason: "OOMKilled" }), /OOMKilled|out of memory/]].map(([what, p, words]) => ({
+        what, list: pods, object: { ...onBroken, metadata: { name: p.name } }, status: p.status, line: `${at}/${p.name}`, words })),
+      { what: "a DaemonSet with no pod ready", list: apps + "/daemonsets", object: workload("DaemonSet", "page-agents", "image-pull-backoff"), line: `${at}/page-agents`, words: /^0 of \d+ (pods|nodes)|0 of \d+/ },
+      { what: "a StatefulSet with no pod ready", list: apps + "/statefulsets", object: workload("StatefulSet", "page-db", "image-pull-backoff", { serviceName: "page-db", replicas: 3 }), line: `${at}/page-db`, words: /0 of 3/ },
+      { what: "a stuck rollout", list: apps + "/deployments", object: workload("Deployment", "page-stuck", "image-pull-backoff", { progressDeadlineSeconds: 1 }), line: `${at}/page-stuck`, words: /0 of 1 replicas are ready/ },
+      { what: "a claim without a volume", list: `core/namespaces/${at}/persistentvolumeclaims`, object: { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "page-claim" }, spec: { storageClassName: "none-such", accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } }, line: `${at}/page-claim`, words: /no volume is bound/ },
+      { what: "a quota that is used up", list: `core/namespaces/${at}/resourcequotas`, object: { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "page-quota" }, spec: { hard: { "count/serviceaccounts": "1" } } }, line: `${at}/page-quota`, words: /of 1 count\/serviceaccounts are used/ },
+    ];
+    const made = [];
+    try {
+      for (const t of troubles) {
+        const path = `${t.list}/${t.object.metadata.name}`;
+        await api.create(t.list, t.object);
+        made.unshift(path);
+        if (t.status) await api.patch(path + "/status", { status: t.status });
+        const since = Date.now();
+        const line = wrong(page, t.line);
+        await line.getByText(t.words).first().waitFor({ timeout: 30_000 });
+        await box(line);
+        console.log(`    ${t.what}: named after ${Date.now() - since} ms`);
+      }
+    } finally {
+      for (const path of made) await api.delete(path).catch(() => {});
+    }
+    for (const t of troubles) await wrong(page, t.line).first().waitFor({ state: "detached", timeout: 60_000 });
+    await page.finish();
+  },
+
   async "health: a namespace has a page, stays chosen, and is in sight with its cluster, by keys"() {
     const page = await open("");
     await live(page);
@@ -102,6 +147,25 @@ export default {
       assert((await seen.count()) === 1 && b.x >= 0 && b.x + b.width <= width && b.y + b.height <= height, `cluster and version are in sight at ${width} px`);
       assert((await picker.inputValue()) === "team-a" && (await box(picker)).width > 40, "the namespace stays in sight");
     }
+    await page.finish();
+  },
+
+  async "health: what cannot be asked does not look like none"() {
+    const page = await open("");
+    await live(page);
+    for (const url of ["**/v1/resources/resourcequotas/objects**", "**/v1/graph/**", "**/v1/health**"]) await page.route(url, (route) => route.fulfill({ status: 503, contentType: "application/json", body: '{"kind":"Status","message":"no data yet","code":503}' }));
+    const said = async (where, what) => {
+      const alert = where.getByRole("alert").filter({ hasText: "no data yet" });
+      await alert.waitFor();
+      assert((await box(alert)).width > 50, what + " says so");
+    };
+    await page.goto(informerd.url + "?namespace=shop");
+    await said(page.locator("section").filter({ has: page.getByRole("heading", { name: "Quotas" }) }), "the card of quotas");
+    await said(page.getByRole("region", { name: "What is wrong" }), "the overview");
+    await page.goto(informerd.url + "?view=object&resource=deployments.apps&namespace=shop&name=cart");
+    await said(page.locator("section").filter({ has: page.getByRole("heading", { name: "Refers to" }) }), "the references");
+    await page.goto(informerd.url + "?view=objects&resource=deployments.apps&namespace=shop");
+    await page.getByRole("note").filter({ hasText: "The column Health may be old: no data yet" }).waitFor();
     await page.finish();
   },
 

@@ -1,8 +1,9 @@
-import { useEffect, useState } from "preact/hooks";
-import { errorText, get, type KubeObject } from "../api";
+import { get, type KubeObject } from "../api";
 import { quantity } from "../format";
 import { objectsOf } from "../places";
+import { usePolled } from "../polled";
 import { find, path, readable, type Resource } from "../resources";
+import { NotAnswered, Track } from "../ui";
 
 // What the pods of a node ask for, against what it has to give.
 
@@ -16,32 +17,20 @@ const amounts: [what: string, of: string, allocatable: string][] = [
 
 export function Capacity({ o, r }: { o: KubeObject; r: Resource }) {
   const pods = find("pods", r.cluster);
-  const [values, setValues] = useState<Record<string, number | string | null> | null>(null);
-  const [error, setError] = useState("");
   const able = r.name === "nodes" && !!pods && readable(pods);
   const mine = `spec.nodeName=${o.metadata.name},status.phase notin (Succeeded,Failed)`;
-  useEffect(() => {
-    if (!able) return;
-    const stop = new AbortController();
-    const load = () => document.hidden || void get<{ items: { values: Record<string, number | string | null> }[] }>(
-      path(pods!, "/objects", { fieldSelector: mine, agg: [...new Set(amounts.map((a) => a[1]))].join(",") }), stop.signal,
-    ).then(({ body }) => {
-      setError("");
-      setValues(body.items[0]?.values ?? {});
-    }, (e) => !stop.signal.aborted && setError(errorText(e)));
-    load();
-    const t = setInterval(load, 5000);
-    return () => {
-      stop.abort();
-      clearInterval(t);
-    };
-  }, [able, mine]);
+  const asked = usePolled(able ? mine : null, 5000, async (signal) => {
+    const agg = [...new Set(amounts.map((a) => a[1]))].join(",");
+    const { body } = await get<{ items: { values: Record<string, number | string | null> }[] }>(path(pods!, "/objects", { fieldSelector: mine, agg }), signal);
+    return body.items[0]?.values ?? {};
+  });
+  const values = asked.value;
   if (!able) return null;
   const allocatable = (o.status?.allocatable ?? {}) as Record<string, string>;
   return (
     <section>
       <h2>Capacity <a href={objectsOf(pods!, { namespace: undefined, fieldSelector: mine })}>its pods</a></h2>
-      {error && <p class="error" role="alert">{error}</p>}
+      <NotAnswered of={asked} />
       <ul class="capacity">
         {values && amounts.map(([what, of, against]) => {
           const used = String(values[of] ?? "0"), there = allocatable[against];
@@ -49,7 +38,7 @@ export function Capacity({ o, r }: { o: KubeObject; r: Resource }) {
           return (
             <li key={what} class={"bar-row " + (share >= 1 ? "bad" : share >= 0.9 ? "wait" : "")}>
               <span class="label">{what}</span><b>{used}</b><small>of {there ?? "an unknown amount"}{there && `, ${Math.round(100 * share)} %`}</small>
-              <span class="track" aria-hidden="true"><i style={{ width: `${Math.min(100, 100 * share)}%` }} /></span>
+              <Track share={share} />
             </li>
           );
         })}

@@ -1,13 +1,14 @@
-import { useEffect, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { errorText, get } from "../api";
 import { selectionQuery, type Selection } from "../follow";
 import { count, plural, quantity } from "../format";
 import { formatPath, parsePath, PathError } from "../paths";
+import { usePolled } from "../polled";
 import { resources } from "../resources";
 import { href, params, update } from "../route";
 import type { Source } from "../source";
 import type { Column } from "../table/columns";
-import { Icon, Popover } from "../ui";
+import { Icon, Popover, Track } from "../ui";
 
 // The objects of a table by the values of a field: how many have each, and what they
 // add up to. Every bar leads to its rows; the address has the question.
@@ -68,39 +69,18 @@ export function Groups({ sources, selection, pods }: { sources: Source[]; select
   const p = params.value;
   const path = p.get("group")!;
   const sum = p.get("sum") ?? "";
-  const [found, setFound] = useState<{ question: string; lists: GroupList[] } | null>(null);
-  const [error, setError] = useState("");
-  const asked = selectionQuery(selection).toString();
-  // An answer is shown under the question that it is to: another one's lacks the sums.
-  const question = JSON.stringify([sources.map((s) => s.url(new URLSearchParams())), asked, path, sum]);
-  const lists = found?.question === question ? found.lists : null;
-  useEffect(() => {
-    const stop = new AbortController();
-    let timer: ReturnType<typeof setTimeout>;
-    let mark = "";
-    const load = async () => {
-      const now = String(resources.peek().reduce((n, r) => n + r.counts.events + r.counts.relists, 0));
-      if (now !== mark && !document.hidden) {
-        try {
-          const order = sum ? `sum(${sum})` : "count()";
-          const q = selectionQuery(selection);
-          for (const [k, v] of Object.entries({ groupBy: path, agg: sum ? `count(),sum(${sum})` : "count()", sort: "-" + order, limit: "200" })) q.set(k, v);
-          const answers = await Promise.all(sources.map((s) => get<GroupList>(s.url(q), stop.signal)));
-          setFound({ question, lists: answers.map((a) => a.body) });
-          setError("");
-          mark = now;
-        } catch (e) {
-          if (!stop.signal.aborted) setError(errorText(e));
-        }
-      }
-      if (!stop.signal.aborted) timer = setTimeout(() => void load(), 2000);
-    };
-    void load();
-    return () => {
-      stop.abort();
-      clearTimeout(timer);
-    };
-  }, [sources, asked, path, sum]);
+  const question = JSON.stringify([sources.map((s) => s.url(new URLSearchParams())), selectionQuery(selection).toString(), path, sum]);
+  const seen = useRef("");
+  const { value: lists, error } = usePolled(question, 2000, async (signal) => {
+    const mark = question + resources.peek().reduce((n, r) => n + r.counts.events + r.counts.relists, 0);
+    if (mark === seen.current) return undefined;
+    const order = sum ? `sum(${sum})` : "count()";
+    const q = selectionQuery(selection);
+    for (const [k, v] of Object.entries({ groupBy: path, agg: sum ? `count(),sum(${sum})` : "count()", sort: "-" + order, limit: "200" })) q.set(k, v);
+    const answers = await Promise.all(sources.map((s) => get<GroupList>(s.url(q), signal)));
+    seen.current = mark;
+    return answers.map((a) => a.body);
+  });
   const items = lists?.flatMap((l) => l.items) ?? [];
   const numberOf = (i: GroupList["items"][number]) => (sum ? (quantity(String(i.values[`sum(${sum})`] ?? "0")) ?? 0) : Number(i.values["count()"]));
   const most = Math.max(1e-9, ...items.map(numberOf));
@@ -132,7 +112,7 @@ export function Groups({ sources, selection, pods }: { sources: Source[]; select
                 <span class="label">{value === null ? <em>none</em> : String(value) || <em>empty</em>}</span>
                 {sum && <small>{String(i.values[`sum(${sum})`] ?? "none")}</small>}
                 <b>{count(Number(i.values["count()"]))}</b>
-                <span class="track" aria-hidden="true"><i style={{ width: `${(100 * numberOf(i)) / most}%` }} /></span>
+                <Track share={numberOf(i) / most} />
               </a>
             </li>
           );

@@ -1,29 +1,16 @@
-import { useEffect, useState } from "preact/hooks";
 import { get, type KubeObject, type List } from "../api";
 import { quantity } from "../format";
 import { objectOf } from "../places";
+import { usePolled, type Polled } from "../polled";
 import { find, findKind, path, readable, type Resource } from "../resources";
-import { absence, Age, StateIcon } from "../ui";
+import { absence, Age, NotAnswered, StateIcon, Track } from "../ui";
 
 // What else one wants to know of a namespace: how full its quotas are, and what
 // happened in it last.
 
-/** Asks now and every few seconds while it is looked at; null is not yet. */
-function usePolled<T>(r: Resource | undefined, query: Record<string, string>): T[] | null {
-  const [list, setList] = useState<T[] | null>(null);
-  const able = !!r && readable(r);
-  useEffect(() => {
-    if (!able) return;
-    const stop = new AbortController();
-    const load = () => document.hidden || void get<List<T>>(path(r, "/objects", query), stop.signal).then(({ body }) => setList(body.items), () => {});
-    load();
-    const t = setInterval(load, 5000);
-    return () => {
-      stop.abort();
-      clearInterval(t);
-    };
-  }, [able, r?.name, JSON.stringify(query)]);
-  return list;
+function useList(r: Resource | undefined, query: Record<string, string>): Polled<KubeObject[]> {
+  const url = r && readable(r) ? path(r, "/objects", query) : null;
+  return usePolled(url, 5000, async (signal) => (await get<List>(url!, signal)).body.items);
 }
 
 function Unread({ r }: { r: Resource | undefined }) {
@@ -33,10 +20,12 @@ function Unread({ r }: { r: Resource | undefined }) {
 
 export function Quotas({ namespace }: { namespace: string }) {
   const r = find("resourcequotas");
-  const list = usePolled<KubeObject>(r, { namespace });
+  const asked = useList(r, { namespace });
+  const list = asked.value;
   return (
     <section class="card">
       <h2>Quotas</h2>
+      <NotAnswered of={asked} />
       {!r || !readable(r) ? <Unread r={r} /> : list?.length === 0 ? <p class="soft">none: nothing limits it</p> : (
         <ul>
           {list?.flatMap((q) => Object.entries((q.status?.hard ?? {}) as Record<string, string>).map(([what, hard]) => {
@@ -46,7 +35,7 @@ export function Quotas({ namespace }: { namespace: string }) {
               <li key={q.metadata.uid + what}>
                 <a class={"bar-row " + (share >= 1 ? "bad" : share >= 0.8 ? "wait" : "")} href={objectOf(r, namespace, q.metadata.name)}>
                   <span class="label">{what}</span><small>{q.metadata.name}</small><b>{used} of {hard}</b>
-                  <span class="track" aria-hidden="true"><i style={{ width: `${Math.min(100, 100 * share)}%` }} /></span>
+                  <Track share={share} />
                 </a>
               </li>
             );
@@ -60,10 +49,12 @@ export function Quotas({ namespace }: { namespace: string }) {
 /** The last events, and where there are none to be had, what is youngest. */
 export function Recent({ namespace }: { namespace: string }) {
   const events = [find("events"), find("events.events.k8s.io")].find((x) => x && readable(x));
-  const list = usePolled<KubeObject>(events, { namespace, sort: events?.group ? "-deprecatedLastTimestamp" : "-lastTimestamp", limit: "12" });
+  const asked = useList(events, { namespace, sort: events?.group ? "-deprecatedLastTimestamp" : "-lastTimestamp", limit: "12" });
+  const list = asked.value;
   return (
     <section class="card">
       <h2>What happened last</h2>
+      <NotAnswered of={asked} />
       {!events ? <Unread r={find("events")} /> : list?.length === 0 ? <p class="soft">no event is kept</p> : (
         <ul class="recent">
           {list?.map((x) => {

@@ -102,7 +102,7 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
   const model = useMemo(() => new TableModel(grouped ? [] : sources, selection, columns, serverSort), [sources, asked, columns, grouped]);
   useEffect(() => () => model.close(), [model]);
 
-  useHealth(model, pattern, list, selection);
+  const unjudged = useHealth(model, pattern, list, selection);
   const words = p.get("q") ?? "";
   const arranged = useRef<unknown[]>([]);
   const arrangement = [model, sort, words, columns];
@@ -168,6 +168,7 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
       {sort && order.column < 0 && <p class="strip" role="alert">There is no column <code>{sort.replace(/^-/, "")}</code> to sort by.</p>}
       {wrongColumns(ids).map((c) => <p class="strip" role="alert">Not a column and not a path of a field: <code>{c}</code></p>)}
       {list.length > 1 && absent.length > 0 && <AbsentStrip absent={absent} />}
+      {unjudged && <p class="strip" role="note">The column Health may be old: {unjudged}</p>}
       {rows.length > 0 && faults && <p class="strip" role="note">The filter has no value for {plural(faults.count, "object")}, left out here: <Fault of={faults} /></p>}
       {late && <p class="strip" role="note">The filter has no value for {plural(late.count, "change")} that came since: <Fault of={late} /></p>}
       <div class={"table-area" + (current.some((r) => r.state === "stale") ? " old" : "")}>
@@ -229,15 +230,17 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
   );
 }
 
-/** Keeps the health of a table's objects current. Rows of a table are told what is not
+/** Keeps the health of a table's objects current, or says why it is not. Rows of a table are told what is not
  * good; of the rest there may be a hundred thousand. */
-function useHealth(model: TableModel, pattern: string, list: Resource[], selection: Selection): void {
+function useHealth(model: TableModel, pattern: string, list: Resource[], selection: Selection): string {
   const namespaces = selection.namespace?.join() ?? "";
+  const [error, setError] = useState("");
   useEffect(() => {
     const able = list.filter((r) => readable(byKey.peek().get(keyOf(r)) ?? r));
     if (!able.some((r) => hasHealth(r.name)) || !model.columns.some((c) => c.id === "health")) return;
     const followed = followHealth({ resources: asPatterns(pattern, able), namespace: selection.namespace ?? [], status: "bad,progressing,unknown", all: "true", limit: "5000" }, [...new Set(able.map((r) => r.cluster ?? ""))]);
     const end = effect(() => {
+      setError(followed.error.value);
       const l = followed.list.value;
       if (l) model.setHealth(new Map(l.items.map((v) => [keyOfVerdict({ ...v, cluster: v.cluster ?? able[0]!.cluster }), cellOf(v)])), l.metadata.truncated ? "" : "good");
     });
@@ -246,6 +249,7 @@ function useHealth(model: TableModel, pattern: string, list: Resource[], selecti
       followed.close();
     };
   }, [model, pattern, namespaces]);
+  return error;
 }
 
 /** Why a filter has no value for one of the objects. */

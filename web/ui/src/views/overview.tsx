@@ -6,7 +6,7 @@ import { trouble } from "../health";
 import { headingOf, objectsOf } from "../places";
 import { byKey, find, keyOf, known, path, rates, readable, resources, several, type Resource } from "../resources";
 import { href, params } from "../route";
-import { absence, StateIcon } from "../ui";
+import { absence, StateIcon, Track } from "../ui";
 import { Quotas, Recent } from "./namespace";
 import { Trouble } from "./trouble";
 
@@ -155,9 +155,7 @@ function Bar({ to, label, n, share, tone, note, open }: { to: string; label: str
       <span class="label">{label}</span>
       {note && <small>{note}</small>}
       <b>{count(n)}</b>
-      <span class="track" aria-hidden="true">
-        <i style={{ width: `${Math.max(n > 0 ? 1 : 0, 100 * share)}%` }} />
-      </span>
+      <Track share={Math.max(n > 0 ? 0.01 : 0, share)} />
     </a>
   );
 }

@@ -1,9 +1,10 @@
-import { useEffect, useState } from "preact/hooks";
-import { errorText, get, type KubeObject } from "../api";
+import { get, type KubeObject } from "../api";
 import { count, plural } from "../format";
 import { HealthIcon, healthOf, placeOf, Since, splitId, toneOfHealth, trouble, type Verdict } from "../health";
 import { objectOf } from "../places";
+import { usePolled } from "../polled";
 import { find, several, type Resource } from "../resources";
+import { NotAnswered } from "../ui";
 import { Capacity } from "./capacity";
 import { Containers } from "./containers";
 import { Events } from "./events";
@@ -13,26 +14,12 @@ import { Events } from "./events";
 
 export function Summary({ o, r }: { o: KubeObject; r: Resource }) {
   const m = o.metadata;
-  const [found, setFound] = useState<{ item: Verdict; children: Verdict[] } | null>(null);
-  const [error, setError] = useState("");
   // Health is of the object and of what it owns: either may have changed.
   const mark = `${m.resourceVersion} ${JSON.stringify(trouble.value?.items.find((i) => i.resource === r.name && i.name === m.name && (i.namespace ?? "") === (m.namespace ?? "")))}`;
-  useEffect(() => {
-    const stop = new AbortController();
-    const load = () => healthOf(r, m.namespace ?? "", m.name, stop.signal).then((h) => {
-      setError("");
-      setFound(h);
-    }, (e) => !stop.signal.aborted && setError(errorText(e)));
-    void load();
-    const t = setInterval(() => document.hidden || void load(), 3000);
-    return () => {
-      stop.abort();
-      clearInterval(t);
-    };
-  }, [r.name, r.cluster, m.namespace, m.name, mark]);
+  const { value: found, error } = usePolled(m.uid ?? m.name, 3000, (signal) => healthOf(r, m.namespace ?? "", m.name, signal), mark);
   return (
     <div class="scroll pad summary" tabIndex={0} role="region" aria-label="Status">
-      {error && <p class="error" role="alert">Its health is not known: {error}</p>}
+      {error && <p class="error" role="alert">{found ? "Its health may be old: " : "Its health is not known: "}{error}</p>}
       {found && <Verdicts item={found.item} r={r} />}
       <Numbers o={o} />
       <Capacity o={o} r={r} />
@@ -111,15 +98,11 @@ interface Neighbours {
 
 /** What it names and needs: each leads to it, and what is not there is said. */
 function References({ o, r }: { o: KubeObject; r: Resource }) {
-  const [g, setGraph] = useState<Neighbours | null>(null);
   const m = o.metadata;
-  useEffect(() => {
-    const stop = new AbortController();
-    const q = new URLSearchParams({ direction: "out", depth: "1", limit: "60" });
-    if (several.peek() && r.cluster) q.set("cluster", r.cluster);
-    get<Neighbours>(`v1/graph/${encodeURIComponent(r.name)}/${encodeURIComponent(m.namespace || "-")}/${encodeURIComponent(m.name)}?${q}`, stop.signal).then(({ body }) => setGraph(body), () => setGraph(null));
-    return () => stop.abort();
-  }, [r.name, r.cluster, m.uid, m.generation]);
+  const q = new URLSearchParams({ direction: "out", depth: "1", limit: "60", ...(several.peek() && r.cluster && { cluster: r.cluster }) });
+  const asked = usePolled(m.uid ?? m.name, 15_000, async (signal) =>
+    (await get<Neighbours>(`v1/graph/${encodeURIComponent(r.name)}/${encodeURIComponent(m.namespace || "-")}/${encodeURIComponent(m.name)}?${q}`, signal)).body, String(m.generation));
+  const g = asked.value;
   const by = new Map<string, { n: Neighbours["nodes"][number]; why: Set<string> }>();
   for (const e of g?.edges ?? []) {
     if (e.from !== g!.root || ["owns", "about", "contains", "runsOn"].includes(e.edge)) continue;
@@ -130,10 +113,11 @@ function References({ o, r }: { o: KubeObject; r: Resource }) {
     by.set(n.id, line);
   }
   const named = namedSecrets(o, r).filter((s) => ![...by.values()].some(({ n }) => n.resource === "secrets" && n.name === s.name));
-  if (by.size === 0 && named.length === 0) return null;
+  if (by.size === 0 && named.length === 0 && !asked.error) return null;
   return (
     <section>
       <h2>Refers to</h2>
+      <NotAnswered of={asked} />
       <ul class="refs">
         {[...by.values()].sort((a, b) => Number(b.n.missing ?? false) - Number(a.n.missing ?? false)).map(({ n, why }) => {
           const to = find(n.resource, r.cluster);

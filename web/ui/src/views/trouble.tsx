@@ -3,6 +3,7 @@ import { count, plural } from "../format";
 import { everywhere, followHealth, HealthIcon, placeOf, Since, splitId, type Counts, type Verdict } from "../health";
 import { clusters, find, known, several } from "../resources";
 import { href, params } from "../route";
+import { NotAnswered } from "../ui";
 
 // What is wrong, the worst first, with its cause in words. One click leads to the
 // object, another to what shows the cause.
@@ -23,7 +24,7 @@ export function Trouble({ namespace }: { namespace: string }) {
   return (
     <section class="card trouble" aria-label="What is wrong">
       <h2>What is wrong{list && <> <Tally c={list.summary} /></>}</h2>
-      {error && <p class="error" role="alert">{list ? "What is shown may be old: " : "Not known: "}{error}</p>}
+      <NotAnswered of={{ value: list, error: error ?? "" }} />
       {!list && !error && <p class="soft">Looking…</p>}
       {list && items.length === 0 && <Nothing namespace={namespace} blind={list.unanswered.map((u) => u.resource)} />}
       <ol>{shown.map((v) => <Line key={(v.cluster ?? "") + v.id} v={v} />)}</ol>
