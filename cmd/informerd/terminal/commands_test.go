@@ -271,6 +271,7 @@ func TestExitCodeUnanswered(t *testing.T) {
 		"health pods --exit-code":               {ExitNo, ExitNoAnswer},
 		"health deploy/web -n shop --exit-code": {ExitNo, ExitNoAnswer},
 		"used-by cm/one -n shop":                {ExitNo, ExitNoAnswer},
+		"search nothing":                        {ExitNo, ExitNoAnswer},
 		"dangling -n team --exit-code":          {ExitNo, ExitNoAnswer},
 	} {
 		before := w.run(t, strings.Fields(line)...)

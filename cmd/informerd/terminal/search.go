@@ -101,8 +101,11 @@ func (c *searchCommand) search(s *session, words []string) error {
 	if err := s.JSON(s.ctx, client.Path("search"), v, &a); err != nil {
 		return err
 	}
-	s.warnUnanswered(a.Unanswered)
-	if len(a.Items) == 0 {
+	unknown := s.warnUnanswered(a.Unanswered)
+	switch {
+	case len(a.Items) == 0 && unknown:
+		return &outcome{ExitNoAnswer, fmt.Errorf("nothing that can be read matches %q, and that is not all", strings.Join(words, " "))}
+	case len(a.Items) == 0:
 		return no("nothing matches %q %s", strings.Join(words, " "), c.where())
 	}
 	c.print(s, &a)
