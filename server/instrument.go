@@ -34,6 +34,9 @@ func (s *Server) instrument(next http.Handler) http.Handler {
 			s.metrics.inFlight.Dec()
 			s.metrics.observe(routeOf(r), r, out.status(), time.Since(start))
 			out.record.End(cmp.Or(out.code, http.StatusOK), out.bytes, !whole)
+			if out.ended != nil {
+				out.ended()
+			}
 		}()
 		next.ServeHTTP(out, r)
 		whole = true
@@ -64,6 +67,7 @@ type responseWriter struct {
 	bytes   int64
 	record  *audit.Record   // nil: none is made
 	asked   context.Context // with the turns of the request; nil: before it is known who asks
+	ended   func()          // called when the handler has returned; nil: nobody waits for it
 }
 
 func (w *responseWriter) status() string {

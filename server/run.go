@@ -48,7 +48,7 @@ type Server struct {
 	kube       *kubeapi.API
 	schemas    kindSchemas
 	cert       *certificate   // nil: plain HTTP
-	taken      sync.WaitGroup // connections that are WebSockets
+	taken      sync.WaitGroup // requests whose connection is a WebSocket
 
 	// stopping ends when the event streams must.
 	stopping context.Context

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -16,17 +15,21 @@ type takenConn struct {
 	net.Conn
 	out     *responseWriter // nil: nobody counts
 	timeout time.Duration
-	closed  func()
 }
 
-// takeOver gives the connection of w to a WebSocket, which closes it.
+// takeOver gives the connection of w to a WebSocket, which closes it. Until the handler of w
+// has returned, awaitTaken waits: it may still be asking a copy, and its record and its place
+// are settled after that.
 func (s *Server) takeOver(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
-	s.taken.Add(1)
-	taken := &takenConn{Conn: conn, out: nearest(w), timeout: s.WriteTimeout, closed: sync.OnceFunc(s.taken.Done)}
+	taken := &takenConn{Conn: conn, out: nearest(w), timeout: s.WriteTimeout}
+	if taken.out != nil {
+		s.taken.Add(1)
+		taken.out.ended = s.taken.Done
+	}
 	taken.extend() // for what is buffered
 	return taken, buffered, nil
 }
@@ -64,12 +67,8 @@ func (c *takenConn) write(p []byte) (int, error) {
 
 func (c *takenConn) extend() { _ = c.SetWriteDeadline(time.Now().Add(c.timeout)) }
 
-func (c *takenConn) Close() error {
-	defer c.closed()
-	return c.Conn.Close()
-}
-
-// awaitTaken waits for WebSockets to end, but not beyond ctx. No more must be opened.
+// awaitTaken waits for the requests of WebSockets to end, but not beyond ctx. No more must be
+// opened.
 func (s *Server) awaitTaken(ctx context.Context) {
 	ended := make(chan struct{})
 	go func() {
