@@ -153,6 +153,8 @@ func TestApply(t *testing.T) {
 	if _, _, err := store.IndexValues("value", "", 0); err != nil {
 		t.Errorf("the new index is not there: %v", err)
 	}
+	// The list makes it live; its watch is opened after that.
+	eventually(t, "a watch", func() bool { return api.count("watch") > 0 })
 	if n := api.count("watch"); n != 1 {
 		t.Errorf("%d watches, want the first one undisturbed", n)
 	}

@@ -51,9 +51,10 @@ type Log struct {
 	written, dropped atomic.Uint64
 	began            atomic.Int64 // when the write that goes on began, in Unix nanoseconds; 0: none does
 
-	mu    sync.Mutex // guards queue and fault
+	mu    sync.Mutex // guards queue, fault and cause
 	queue []byte     // whole lines
 	fault error      // of the last write, nil if it went well
+	cause error      // why the last record that was dropped was
 	wake  chan struct{}
 }
 
@@ -99,7 +100,9 @@ func (l *Log) put(e *Event) {
 	*memory = line
 	l.mu.Lock()
 	full := len(l.queue)+len(line) > maxQueue
-	if !full {
+	if full {
+		l.cause = errSlow
+	} else {
 		l.queue = append(l.queue, line...)
 	}
 	l.mu.Unlock()
@@ -169,11 +172,15 @@ func (l *Log) writeBatch(batch []byte) {
 	n, err := l.out.write(batch)
 	l.began.Store(0)
 	whole := bytes.Count(batch[:n], newline)
-	l.written.Add(uint64(whole))
-	l.dropped.Add(uint64(bytes.Count(batch, newline) - whole))
+	missing := bytes.Count(batch, newline) - whole
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.fault = err
+	if missing > 0 {
+		l.cause = err
+	}
+	l.mu.Unlock()
+	l.written.Add(uint64(whole))
+	l.dropped.Add(uint64(missing)) // after its cause: whoever sees the one knows the other
 }
 
 var newline = []byte{'\n'}
@@ -186,6 +193,13 @@ func (l *Log) trouble(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault
+}
+
+// lastCause is why the last record that was dropped was.
+func (l *Log) lastCause() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cause
 }
 
 // stream is an output that is never rotated, such as a pipe.

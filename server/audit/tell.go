@@ -48,12 +48,12 @@ func (l *Log) tell(ctx context.Context) *outage {
 }
 
 func (o *outage) look(now time.Time) {
-	err := o.log.trouble(now)
 	_, dropped := o.log.Counts()
+	err := o.log.trouble(now)
 	missing := dropped - o.seen
 	o.seen = dropped
 	if err == nil && missing > 0 {
-		err = errSlow
+		err = o.log.lastCause()
 	}
 	log, path := o.log.options.Log, o.log.options.File
 	switch {

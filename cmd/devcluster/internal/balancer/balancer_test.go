@@ -174,11 +174,13 @@ func wantReset(t *testing.T, c *client) {
 
 func TestCutAndReset(t *testing.T) {
 	r := newRig(t)
-	a, b := r.dial(t), r.dial(t)
-	for _, c := range []*client{a, b} {
-		if _, err := c.say(""); err != nil {
-			t.Fatal(err)
-		}
+	a := r.dial(t)
+	if answer, err := a.say(""); answer != "a" || err != nil { // it has its backend before b has one
+		t.Fatal(answer, err)
+	}
+	b := r.dial(t)
+	if answer, err := b.say(""); answer != "b" || err != nil {
+		t.Fatal(answer, err)
 	}
 	r.order(t, "cut", "a")
 	wantReset(t, a)
