@@ -52,6 +52,11 @@ func (s *Store) SaveVersions() {
 // cover it; false if nothing did, if the Store never held complete data, or if it
 // is closed: its snapshot is being forgotten, and there would be nothing to add
 // to. The identity of the cluster and the time of saving are left to the caller.
+//
+// Whatever the batch holds has been published: objects, versions and the ring of events
+// change in one critical section, and the batch is taken in another. So the Poll of a
+// Subscription that begins after TakeChanges has returned sees every event up to the
+// versions of the batch, and maybe later ones.
 func (s *Store) TakeChanges() (Batch, bool) {
 	s.mu.Lock()
 	if s.closed || !s.syncedLocked() || !s.dirty.reset && !s.dirty.versions && len(s.dirty.keys) == 0 {
@@ -66,6 +71,7 @@ func (s *Store) TakeChanges() (Batch, bool) {
 	b := Batch{Reset: taken.reset, Saved: Saved{
 		Spec:             s.specLocked(),
 		ResourceVersions: s.versionsLocked(),
+		Lineage:          s.lineage,
 		Dictionaries:     map[uint32][]byte{},
 		Terms:            termsVersion,
 		Objects:          s.contents.len(),

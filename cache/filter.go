@@ -21,6 +21,9 @@ type Filter interface {
 	Hints() Hints
 	// Clock reports whether the result depends on the time.
 	Clock() bool
+	// OfIdentity reports whether all that the condition reads of an object are values that
+	// OfIdentity is about, so that AppendIdentity's JSON is as good as the object's.
+	OfIdentity() bool
 }
 
 // A Filter that stands for a field selector also has the method Reads() []rawjson.Path:

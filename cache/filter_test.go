@@ -139,6 +139,36 @@ func TestFilterFaults(t *testing.T) {
 	}
 }
 
+// TestFilterOfIdentity: a filter that needs no JSON finds what one finds that reads it, and
+// has the same faults; of aggregated resources, whose keys may occur twice, it reads it.
+func TestFilterOfIdentity(t *testing.T) {
+	s := cache.FilledStore(t, 500)
+	for _, expression := range []string{
+		`object.metadata.name != ""`, `object.metadata.name == ""`, `object.metadata.name.endsWith("7") || object.metadata.namespace.endsWith("1")`,
+		`object.metadata.name.matches("[13]$") && object.kind == "Pod"`, `object.apiVersion == "v1" && int(object.metadata.resourceVersion) % 3 == 0`,
+		`object.metadata.name.endsWith("7") ? object.metadata.name.deeper == 1 : has(object.metadata.namespace)`,
+	} {
+		bare := mustFilter(t, expression)
+		whole := mustFilter(t, "("+expression+") && has(object.metadata)")
+		if !bare.OfIdentity() || whole.OfIdentity() {
+			t.Fatalf("%s: of identity %v, with more %v", expression, bare.OfIdentity(), whole.OfIdentity())
+		}
+		got, err := s.Select(t.Context(), cache.Query{Filter: bare})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := s.Select(t.Context(), cache.Query{Filter: whole})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(names(got.Objects), names(want.Objects)) || got.Faults != want.Faults {
+			t.Errorf("%s: %d objects, %+v; want %d, %+v", expression, len(got.Objects), got.Faults, len(want.Objects), want.Faults)
+		}
+	}
+}
+
+func BenchmarkFilterNames(b *testing.B) { benchFilter(b, `object.metadata.name.endsWith("7")`) }
+
 func benchFilter(b *testing.B, text string) {
 	s := cache.FilledStore(b, cache.BenchPods())
 	q := cache.Query{Filter: mustFilter(b, text)}

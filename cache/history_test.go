@@ -63,9 +63,10 @@ func TestPageAt(t *testing.T) {
 // faulty is a Filter that has no value for two versions.
 type faulty struct{}
 
-func (faulty) String() string { return "test" }
-func (faulty) Hints() Hints   { return Hints{} }
-func (faulty) Clock() bool    { return false }
+func (faulty) String() string   { return "test" }
+func (faulty) Hints() Hints     { return Hints{} }
+func (faulty) Clock() bool      { return false }
+func (faulty) OfIdentity() bool { return false }
 
 func (faulty) Match(_ context.Context, json []byte) (bool, uint64, error) {
 	if bytes.Contains(json, []byte(`"v":"1001"`)) || bytes.Contains(json, []byte(`"v":"3"`)) {

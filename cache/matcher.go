@@ -85,11 +85,11 @@ func newMatcher(q Query, scope Scope, e *extraction) (*Matcher, error) {
 		return nil, err
 	}
 	m.hint(q.Filter, e)
-	if m.scan, err = newScanner(m.unindexed(), nil, q.Filter, e.unique); err != nil {
+	if m.scan, err = newScanner(m.unindexed(), nil, q.Filter, e); err != nil {
 		return nil, invalidf("fieldSelector", "%v", err)
 	}
 	m.scanAll = sync.OnceValues(func() (scanner, error) {
-		return newScanner(m.byPath(), m.indexTerms(), q.Filter, e.unique)
+		return newScanner(m.byPath(), m.indexTerms(), q.Filter, e)
 	})
 	return m, nil
 }

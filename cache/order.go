@@ -21,6 +21,8 @@ type Order []OrderKey
 type OrderKey struct {
 	Path       rawjson.Path
 	Descending bool
+	// Value makes the value of a Computed path of an object's JSON; nil: there is none.
+	Value func(json []byte) scalar.Value
 }
 
 // ParseOrder reads paths separated by commas, each descending if a minus is
@@ -38,7 +40,7 @@ func ParseOrder(s string) (Order, error) {
 			start++
 		}
 		var err error
-		if key.Path, err = rawjson.ParsePathIn(s, start, end); err != nil {
+		if key.Path, err = ParseValueIn(s, start, end); err != nil {
 			return nil, invalidf("sort", "%v", err)
 		}
 		if slices.ContainsFunc(order, func(k OrderKey) bool { return k.Path == key.Path }) {
@@ -160,8 +162,15 @@ func heldValue(p rawjson.Path) func(*Object) string {
 func (o Order) values(ctx context.Context, objects []*Object, indexed func(rawjson.Path, []*Object) scalar.Column) (values []scalar.Column, paths []rawjson.Path, err error) {
 	values = make([]scalar.Column, len(o))
 	var columns []int // of paths
+	var made []int    // those with computed values
 	for c, k := range o {
 		values[c] = make(scalar.Column, len(objects))
+		if Computed(k.Path) {
+			if k.Value != nil {
+				made = append(made, c)
+			}
+			continue
+		}
 		held := heldValue(k.Path)
 		if held == nil && indexed != nil {
 			if values[c] = indexed(k.Path, objects); values[c] != nil {
@@ -179,7 +188,7 @@ func (o Order) values(ctx context.Context, objects []*Object, indexed func(rawjs
 			}
 		}
 	}
-	if len(paths) == 0 {
+	if len(paths) == 0 && len(made) == 0 {
 		return values, nil, nil
 	}
 	extractor, err := rawjson.CompileExtractor(paths)
@@ -187,6 +196,11 @@ func (o Order) values(ctx context.Context, objects []*Object, indexed func(rawjs
 		return nil, nil, invalidf("sort", "%v", err)
 	}
 	err = Read(ctx, objects, func(_, i int, json []byte) error {
+		for _, c := range made {
+			if s := o[c].Value(json); !s.Missing() {
+				values[c][i] = []scalar.Value{s}
+			}
+		}
 		err := extractor.Each(json, func(v rawjson.Value) bool {
 			if s := scalar.Of(v); !s.Missing() {
 				c := columns[v.Path]

@@ -200,7 +200,7 @@ func TestTrainOnLargeObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, plain := range samples {
-		packed := d.compress(plain)
+		packed := d.compress(plain, dense)
 		if packed == nil {
 			continue
 		}
@@ -211,5 +211,55 @@ func TestTrainOnLargeObjects(t *testing.T) {
 		if !bytes.Equal(got, plain) {
 			t.Errorf("%d bytes come back as %d other ones", len(plain), len(got))
 		}
+	}
+}
+
+// TestCoding: few objects are packed quickly, many densely, and both are read alike. What
+// counts is how many the Store has, and what was packed since it changed.
+func TestCoding(t *testing.T) {
+	s := filledStore(t, 1000)
+	if s.packing.dict.Load() == nil {
+		t.Fatal("there is no dictionary")
+	}
+	sizes := map[coding]int{}
+	pack := func(objects int64, want coding) {
+		t.Helper()
+		s.packing.objects.Store(objects)
+		if got := s.packing.coding(); got != want {
+			t.Fatalf("%d objects: %v", objects, got)
+		}
+		for _, o := range s.objectsOf("") {
+			plain, err := o.JSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, d := packWith(s.packing.dict.Load(), plain, s.packing.coding())
+			again, err := d.decompress(nil, data, len(plain))
+			if err != nil || !bytes.Equal(again, plain) {
+				t.Fatalf("%v: %.100s, %v", want, again, err)
+			}
+			sizes[want] += len(data)
+		}
+	}
+	pack(quickObjects, quick)
+	pack(quickObjects+1, dense)
+	if sizes[dense] >= sizes[quick] {
+		t.Errorf("densely %d bytes, quickly %d", sizes[dense], sizes[quick])
+	}
+	for range 3 {
+		if _, err := s.Decode(realPod(1, 9000), "v1", "Pod"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.packing.objects.Load(); got != quickObjects+4 {
+		t.Errorf("%d objects before the Store has changed", got)
+	}
+	o, err := s.Decode(realPod(1, 9001), "v1", "Pod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Apply("", Modified, o)
+	if got := s.packing.objects.Load(); got != int64(s.Len()) {
+		t.Errorf("%d objects of %d after it has", got, s.Len())
 	}
 }

@@ -7,6 +7,10 @@ import (
 )
 
 const (
+	// quickObjects is how many objects of a resource are packed quickly. Of fewer all are read
+	// for a question without an index, within the time in which a person goes on; of more
+	// memory is what counts. It bounds what is paid: 12 MB of pods.
+	quickObjects = 1 << 16
 	// retrainObjects is how many objects are packed at least before it is judged
 	// whether the dictionary still fits them.
 	retrainObjects = 500
@@ -25,6 +29,9 @@ type packing struct {
 	dict atomic.Pointer[dictionary] // nil: objects stay plain
 	// cold: no list has been completed, and what is decoded is sampled.
 	cold atomic.Bool
+	// objects is how many the Store had when it changed last, and how many were packed since:
+	// while a first list comes in, the Store has none of its objects until it has all.
+	objects atomic.Int64
 	// recent is what was packed since it was last judged.
 	recent packed
 
@@ -59,7 +66,8 @@ func (p *packed) take() float64 {
 // pack returns the form in which plain is held, in memory of its own.
 func (p *packing) pack(plain []byte) ([]byte, *dictionary) {
 	d := p.dict.Load()
-	data, used := packWith(d, plain)
+	p.objects.Add(1)
+	data, used := packWith(d, plain, p.coding())
 	switch {
 	case d != nil:
 		p.recent.add(len(plain), len(data))
@@ -69,10 +77,14 @@ func (p *packing) pack(plain []byte) ([]byte, *dictionary) {
 	return data, used
 }
 
+// coding is that of an object that is packed now. Those that were packed before stay as they
+// are, as both are read alike.
+func (p *packing) coding() coding { return p.objects.Load() > quickObjects }
+
 // packWith returns plain compressed with d, or a copy where that saves nothing.
-func packWith(d *dictionary, plain []byte) ([]byte, *dictionary) {
+func packWith(d *dictionary, plain []byte, c coding) ([]byte, *dictionary) {
 	if d != nil {
-		if data := d.compress(plain); data != nil {
+		if data := d.compress(plain, c); data != nil {
 			return data, d
 		}
 	}
@@ -124,10 +136,11 @@ func (p *packing) trainLocked(samples [][]byte) bool {
 		p.retry = 4 * len(samples)
 		return false
 	}
-	fit := fitOf(d, samples)
+	c := p.coding()
+	fit := fitOf(d, samples, c)
 	if before := p.dict.Load(); before != nil {
 		// If nothing does better, the objects are what they are.
-		if old := fitOf(before, samples); fit > gain*old {
+		if old := fitOf(before, samples, c); fit > gain*old {
 			p.fit = max(p.fit, old, p.misfit)
 			return false
 		}
@@ -139,10 +152,10 @@ func (p *packing) trainLocked(samples [][]byte) bool {
 }
 
 // fitOf is what of their size samples come out at.
-func fitOf(d *dictionary, samples [][]byte) float64 {
+func fitOf(d *dictionary, samples [][]byte, c coding) float64 {
 	var p packed
 	for _, plain := range spread(samples, trainStatistics) {
-		data, _ := packWith(d, plain)
+		data, _ := packWith(d, plain, c)
 		p.add(len(plain), len(data))
 	}
 	return p.take()
@@ -157,7 +170,7 @@ func (p *packing) repack(o *Object) *Object {
 	if d == nil || o.dict != nil || o.foreign {
 		return o
 	}
-	if data := d.compress(o.data); data != nil {
+	if data := d.compress(o.data, p.coding()); data != nil {
 		return o.repacked(data, d)
 	}
 	return o

@@ -23,8 +23,12 @@ func Workers() int { return processors }
 // ends early with the error of visit or ctx, and waits for the Turns of ctx, if there
 // are any. It holds one unpacked object per worker.
 func Read(ctx context.Context, objects []*Object, visit func(worker, i int, json []byte) error) error {
-	r := &reading{objects: objects, visit: visit}
-	workers := min(Workers(), (len(objects)+readChunk-1)/readChunk)
+	write := func(dst []byte, i int) ([]byte, error) { return objects[i].AppendJSON(dst) }
+	return ReadAs(ctx, objects, write, visit)
+}
+
+func (r *reading) run(ctx context.Context) error {
+	workers := min(Workers(), (len(r.objects)+readChunk-1)/readChunk)
 	if workers == 0 {
 		return ctx.Err()
 	}
@@ -47,6 +51,7 @@ func Read(ctx context.Context, objects []*Object, visit func(worker, i int, json
 // reading is one Read.
 type reading struct {
 	objects []*Object
+	write   func(dst []byte, i int) ([]byte, error)
 	visit   func(worker, i int, json []byte) error
 	next    atomic.Int64 // the first object nobody has taken
 }
@@ -70,7 +75,7 @@ func (r *reading) work(ctx context.Context, worker int) error {
 				err = turn.next(ctx)
 			}
 			if err == nil {
-				used, err = r.objects[i].AppendJSON(used[:0])
+				used, err = r.write(used[:0], i)
 			}
 			if err == nil {
 				err = r.visit(worker, i, used)

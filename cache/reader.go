@@ -126,6 +126,9 @@ func (r *Reader) Revision() uint64 {
 // Epoch is Store.Epoch.
 func (r *Reader) Epoch() string { return r.store.Epoch() }
 
+// Lineage is Store.Lineage.
+func (r *Reader) Lineage() string { return r.store.Lineage() }
+
 // Oldest is Store.Oldest.
 func (r *Reader) Oldest() string { return r.store.Oldest() }
 

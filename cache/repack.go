@@ -64,7 +64,7 @@ func (s *Store) repackAll(ctx context.Context, d *dictionary) {
 		if o.dict == d {
 			continue
 		}
-		if next, ok := packAnew(o, d); ok {
+		if next, ok := packAnew(o, d, s.packing.coding()); ok {
 			batch = append(batch, repacking{o, next})
 		}
 		if len(batch) < repackBatch {
@@ -87,14 +87,14 @@ func (s *Store) repackAll(ctx context.Context, d *dictionary) {
 type repacking struct{ old, next *Object }
 
 // packAnew reports false for what is best left as it is.
-func packAnew(o *Object, d *dictionary) (*Object, bool) {
+func packAnew(o *Object, d *dictionary, c coding) (*Object, bool) {
 	buf := buffers.get()
 	plain, err := o.AppendJSON((*buf)[:0])
 	defer buffers.put(buf, plain)
 	if err != nil {
 		return nil, false // readers are told
 	}
-	data, used := packWith(d, plain)
+	data, used := packWith(d, plain, c)
 	return o.repacked(data, used), used != o.dict
 }
 

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"crypto/rand"
 	"slices"
 	"time"
 )
@@ -162,6 +163,7 @@ func (s *Store) fill(sourceName string, objs []*Object, version string) ReplaceS
 // as they can be told from those of the new history.
 func (s *Store) goBackLocked(changes int) {
 	s.gaps = gaps{} // of versions that mean something else now
+	s.lineage = rand.Text()
 	abandoned := s.version
 	s.version = ""
 	for _, src := range s.sources {

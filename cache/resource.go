@@ -56,7 +56,10 @@ func (k Key) String() string {
 
 // Compare orders keys by namespace, then name, as the API server lists them.
 func (k Key) Compare(o Key) int {
-	return cmp.Or(strings.Compare(k.Namespace, o.Namespace), strings.Compare(k.Name, o.Name))
+	if c := strings.Compare(k.Namespace, o.Namespace); c != 0 {
+		return c
+	}
+	return strings.Compare(k.Name, o.Name)
 }
 
 // Spec says what is to be done with one discovered resource: whether it is

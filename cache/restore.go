@@ -51,7 +51,13 @@ func (s *Store) Restore(saved Saved, records []Record) error {
 	for id := range dictionaries {
 		s.dirty.saved[id] = struct{}{}
 	}
+	if saved.Lineage != "" {
+		s.lineage = saved.Lineage
+	} else {
+		s.dirty.versions = true // the one that the Store was made with is to be saved
+	}
 	s.revision++
+	s.packing.objects.Store(int64(s.contents.len()))
 	s.mu.Unlock()
 	s.packing.adopt(objs)
 	s.notify.wake()

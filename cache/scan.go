@@ -10,7 +10,7 @@ import (
 // scanned is what a scan left of the objects it was given.
 type scanned struct {
 	objects []*Object
-	scanned int // had their JSON read
+	scanned int // had their JSON read, or what is known without it
 	faults  Faults
 }
 
@@ -50,7 +50,8 @@ type scanFaults struct {
 func (s scanner) all(ctx context.Context, objs []*Object) (scanned, error) {
 	sc := &scan{scanner: s, objects: objs, keep: make([]bool, len(objs)), faults: make([]scanFaults, Workers())}
 	visit := func(worker, i int, json []byte) error { return sc.visit(ctx, worker, i, json) }
-	if err := Read(ctx, objs, visit); err != nil {
+	read := func(dst []byte, i int) ([]byte, error) { return s.appendRead(dst, objs[i]) }
+	if err := ReadAs(ctx, objs, read, visit); err != nil {
 		return scanned{}, err
 	}
 	out := scanned{objects: objs[:0], scanned: len(objs), faults: sc.allFaults()}

@@ -17,9 +17,10 @@ type fakeFilter struct {
 	err  error
 }
 
-func (f fakeFilter) String() string { return f.text }
-func (f fakeFilter) Hints() Hints   { return Hints{} }
-func (f fakeFilter) Clock() bool    { return false }
+func (f fakeFilter) String() string   { return f.text }
+func (f fakeFilter) Hints() Hints     { return Hints{} }
+func (f fakeFilter) Clock() bool      { return false }
+func (f fakeFilter) OfIdentity() bool { return false }
 func (f fakeFilter) Match(_ context.Context, json []byte) (bool, uint64, error) {
 	return bytes.Contains(json, []byte(f.text)), f.cost, f.err
 }
@@ -93,6 +94,47 @@ func TestFilterSeesUniqueKeys(t *testing.T) {
 		if ok, err := m.Match(context.Background(), o); err != nil || ok == aggregated {
 			t.Errorf("aggregated %v: first is seen: %v, %v", aggregated, ok, err)
 		}
+	}
+}
+
+// identityFilter says that it needs no JSON.
+type identityFilter struct{ fakeFilter }
+
+func (identityFilter) OfIdentity() bool { return true }
+
+// TestFilterOfIdentityReadsNothing: of aggregated resources, whose keys may occur twice, the
+// JSON is read nevertheless, and so it is where a field selector needs it.
+func TestFilterOfIdentityReadsNothing(t *testing.T) {
+	node, err := ParseFieldSelector("spec.none!=x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		aggregated bool
+		query      Query
+		reads      bool
+	}{
+		"plain":          {query: Query{}},
+		"aggregated":     {aggregated: true, reads: true},
+		"field selector": {query: Query{Fields: node}, reads: true},
+	} {
+		spec := podSpec()
+		spec.Aggregated = c.aggregated
+		s, err := NewStore(spec, StoreOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := s.Decode([]byte(`{"metadata":{"name":"a","namespace":"b","resourceVersion":"1"},"spec":{"text":"within"}}`), "v1", "Pod")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Replace("", []*Object{o}, "1")
+		c.query.Filter = identityFilter{fakeFilter{text: "within"}}
+		r, err := s.Select(t.Context(), c.query)
+		if err != nil || len(r.Objects) > 0 != c.reads {
+			t.Errorf("%s: found %d, %v", name, len(r.Objects), err)
+		}
+		s.Close()
 	}
 }
 

@@ -17,10 +17,12 @@ type scanner struct {
 	extractor    *rawjson.Extractor
 	filter       Filter
 	unique       bool // no key occurs twice
+	spec         *Spec
+	identity     bool // AppendIdentity has all that is read
 }
 
-func newScanner(requirements []FieldRequirement, terms []termTest, filter Filter, unique bool) (scanner, error) {
-	s := scanner{requirements: requirements, filter: filter, unique: unique}
+func newScanner(requirements []FieldRequirement, terms []termTest, filter Filter, e *extraction) (scanner, error) {
+	s := scanner{requirements: requirements, filter: filter, unique: e.unique, spec: &e.spec}
 	var paths []rawjson.Path
 	for _, r := range requirements {
 		paths = append(paths, r.Path)
@@ -29,6 +31,7 @@ func newScanner(requirements []FieldRequirement, terms []termTest, filter Filter
 		paths = append(paths, t.path)
 		s.terms = append(s.terms, t.Value)
 	}
+	s.identity = (filter == nil || filter.OfIdentity()) && (len(paths) == 0 || OfIdentity(paths))
 	if len(paths) == 0 {
 		return s, nil
 	}
@@ -36,10 +39,20 @@ func newScanner(requirements []FieldRequirement, terms []termTest, filter Filter
 	if s.extractor, err = rawjson.CompileExtractor(paths); err != nil {
 		return scanner{}, err
 	}
-	if unique {
+	if e.unique {
 		s.extractor = s.extractor.Unique()
 	}
 	return s, nil
+}
+
+// appendRead appends of an object the JSON to match, or as much of it as is read.
+func (s scanner) appendRead(dst []byte, o *Object) ([]byte, error) {
+	if s.identity {
+		if json, ok := s.spec.AppendIdentity(dst, o); ok {
+			return json, nil
+		}
+	}
+	return o.AppendJSON(dst)
 }
 
 func (s scanner) empty() bool { return s.extractor == nil && s.filter == nil }

@@ -17,12 +17,15 @@ type Snapshots interface {
 	// returns ErrNoSnapshot, or ErrCorrupt after any number of yields: then
 	// everything yielded must be thrown away.
 	Load(r Resource, yield func(Record) error) (Saved, error)
-	// Commit makes all batches durable in one transaction: all or nothing. It
-	// refuses with ErrNoSnapshot or ErrCorrupt a batch without Reset that has
-	// nothing sound to add to; what was saved is then not to be relied on, and
-	// the next batch of every resource must be a Reset. So it must after
-	// ErrReplaced, which the first Commit after the loss returns, whoever met it.
-	Commit(batches []Batch) error
+	// Commit makes all batches and all changes of ledgers durable in one
+	// transaction: all or nothing. Without batches it is a transaction of the
+	// ledgers alone; with neither it does nothing. It refuses with ErrNoSnapshot or
+	// ErrCorrupt a batch or a change without Reset that has nothing sound to add
+	// to; what was saved is then not to be relied on, and the next batch of every
+	// resource, and the next change of every ledger, must be a Reset. So they must
+	// after ErrReplaced, which the first Commit after the loss returns, whoever met
+	// it. What of a change without Reset there is no ledger of yet begins one.
+	Commit(batches []Batch, ledgers []LedgerChange) error
 	// Drop forgets the snapshot of r.
 	Drop(r Resource) error
 	// Erase is Drop of what must not be kept. Sweep leaves nothing of it on disk, nor
@@ -37,7 +40,7 @@ var (
 	ErrNoSnapshot = errors.New("no snapshot")
 	// ErrCorrupt means that a snapshot exists and cannot be read in full.
 	ErrCorrupt = errors.New("snapshot is damaged")
-	// ErrReplaced means that nothing is saved of any resource any more: damage
+	// ErrReplaced means that nothing is saved of any resource or ledger any more: damage
 	// was met while writing, and an empty file has taken the place of the damaged
 	// one.
 	ErrReplaced = errors.New("damaged file was replaced by an empty one")
@@ -56,6 +59,9 @@ type Saved struct {
 	// identity of the cluster; ServerVersion its gitVersion.
 	ClusterUID    string
 	ServerVersion string
+	// Lineage is that of the Store, see Store.Lineage; "" in a snapshot of an
+	// informerd that knew none.
+	Lineage string
 	// Dictionaries are the zstd dictionaries that records refer to, by id.
 	Dictionaries map[uint32][]byte
 	// Terms is the version of what the records' Terms are: those of another one

@@ -40,6 +40,7 @@ type Store struct {
 	contents    *contents
 	sources     map[string]*progress
 	version     string // the highest of the sources'
+	lineage     string
 	revision    uint64
 	ring        ring
 	gaps        gaps
@@ -109,6 +110,7 @@ func NewStore(spec Spec, opts StoreOptions) (*Store, error) {
 	s := &Store{
 		epoch:    rand.Text(),
 		opts:     opts.withDefaults(),
+		lineage:  rand.Text(),
 		contents: newContents(e.names),
 		sources:  map[string]*progress{"": {}},
 	}
@@ -160,6 +162,19 @@ func (s *Store) Revision() uint64 {
 
 // Epoch tells Stores apart: it is random.
 func (s *Store) Epoch() string { return s.epoch }
+
+// Lineage names the history of the copy: versions of one lineage are of one line, and
+// what a reader noted at one of them can be compared with what the copy is at another. It
+// is random, and made with a Store that begins without a snapshot. A snapshot keeps it, so
+// that it outlives the process; so does a copy under another rule or definition that takes
+// over, since the differences are told as events. When the history turns out to be another,
+// the Store goes back, or another takes its place, and the lineage is a new one: then
+// nothing that was noted of versions means anything any more.
+func (s *Store) Lineage() string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.lineage
+}
 
 // Len is the number of objects.
 func (s *Store) Len() int {

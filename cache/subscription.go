@@ -6,34 +6,6 @@ import (
 	"sync/atomic"
 )
 
-// notifier wakes everybody who waits for a change. It has a channel only while
-// somebody waits.
-type notifier struct {
-	mu sync.Mutex // guards all below
-	ch chan struct{}
-}
-
-// wait returns a channel that the next wake closes. Take it first, then look at
-// what you wait for, then receive.
-func (n *notifier) wait() <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.ch == nil {
-		n.ch = make(chan struct{})
-	}
-	return n.ch
-}
-
-func (n *notifier) wake() {
-	n.mu.Lock()
-	ch := n.ch
-	n.ch = nil
-	n.mu.Unlock()
-	if ch != nil {
-		close(ch)
-	}
-}
-
 // await waits for a change. It returns ErrStopped where done is closed, and the error of ctx.
 func await(ctx context.Context, changed, done <-chan struct{}) error {
 	defer Pause(ctx)()
@@ -225,7 +197,14 @@ func (u *Subscription) Proven() bool {
 	return told != u.told
 }
 
-// Poll is Next for those who do not wait: no events when there are none.
+// Changed returns a channel that the next change of the Store closes, and its Close. Take
+// it first, then Poll until there are no events, then receive: what happens in between
+// closes it. Changes of what a Scope hides, and of the version alone, close it too. It tells
+// nothing of the Subscription's own Close.
+func (u *Subscription) Changed() <-chan struct{} { return u.store.notify.wait() }
+
+// Poll is Next for those who do not wait: no events when there are none. It sees all that
+// was published when it is called.
 func (u *Subscription) Poll() ([]Event, error) {
 	if u.closed.Load() {
 		return nil, ErrStopped

@@ -28,7 +28,7 @@ func TestAllocations(t *testing.T) {
 			return err
 		}},
 		{"commit", 8, func() error {
-			return db.Commit([]cache.Batch{batch})
+			return db.Commit([]cache.Batch{batch}, nil)
 		}},
 	} {
 		t.Run(c.what, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -18,6 +19,8 @@ var (
 	dictionariesBucket = []byte("dictionaries")
 	objectsBucket      = []byte("objects")
 	documentsBucket    = []byte("documents")
+	ledgersBucket      = []byte("ledgers")
+	entriesBucket      = []byte("entries")
 )
 
 // bucketAt follows names from the root; nil if one is missing.
@@ -63,13 +66,21 @@ func layOut(tx *bbolt.Tx, l *lock) error {
 			return err
 		}
 	}
-	if l == nil {
-		return b.Put(formatKey, encodeFormat(plainFormat))
+	if l != nil {
+		if err := b.Put(encryptionKey, encodeLock(*l)); err != nil {
+			return err
+		}
 	}
-	if err := b.Put(encryptionKey, encodeLock(*l)); err != nil {
-		return err
+	return putFormat(b, formatOf(l != nil, false))
+}
+
+// putFormat makes version that of the file whose root bucket is given.
+func putFormat(root *bbolt.Bucket, version uint32) error {
+	value := encodeFormat(version)
+	if bytes.Equal(root.Get(formatKey), value) {
+		return nil
 	}
-	return b.Put(formatKey, encodeFormat(encryptedFormat))
+	return root.Put(formatKey, value)
 }
 
 // checkLayout says whose file this is: nil for one that can be used, ErrForeign,
@@ -92,7 +103,7 @@ func checkLayout(tx *bbolt.Tx) (*lock, error) {
 	if b.Bucket(resourcesBucket) == nil || b.Bucket(stagingBucket) == nil {
 		return nil, fmt.Errorf("%w: a bucket is missing", errDamaged)
 	}
-	if version == plainFormat {
+	if !encrypted(version) {
 		return nil, nil
 	}
 	l, err := decodeLock(b.Get(encryptionKey))

@@ -15,16 +15,38 @@ import (
 	"github.com/informerd/informerd/cache"
 )
 
-// This file and record.go alone know the bytes of keys and values; docs/FORMAT.md
-// draws them.
+// This file, record.go and ledgers.go alone know the bytes of keys and values;
+// docs/FORMAT.md draws them.
 
 // Versions of the whole file. They change when an older informerd would misread what
 // a newer one writes: one that knows nothing of encryption leaves an encrypted file be.
+// One that knows nothing of ledgers would save copies without them, and lose them when it
+// rewrites the file. It leaves a file with ledgers be, too, and uses one without.
 const (
-	plainFormat     = 1
-	encryptedFormat = 2
-	formatVersion   = encryptedFormat // the newest that is known
+	plainFormat            = 1
+	encryptedFormat        = 2
+	plainLedgersFormat     = 3
+	encryptedLedgersFormat = 4
+	formatVersion          = encryptedLedgersFormat // the newest that is known
 )
+
+// formatOf is the version of a file that is encrypted, or not, and has ledgers, or none.
+func formatOf(encrypted, ledgers bool) uint32 {
+	switch {
+	case encrypted && ledgers:
+		return encryptedLedgersFormat
+	case encrypted:
+		return encryptedFormat
+	case ledgers:
+		return plainLedgersFormat
+	}
+	return plainFormat
+}
+
+// encrypted reports whether a file of a version that is known is encrypted.
+func encrypted(version uint32) bool {
+	return version == encryptedFormat || version == encryptedLedgersFormat
+}
 
 // formatMagic opens the format value. The layout of that one value never
 // changes, so that every informerd can tell the version of any file.
@@ -33,9 +55,11 @@ const formatMagic = "informerd snapshot\n"
 // Version bytes of the values, for changes that leave the rest of the file be.
 const (
 	recordVersion     = 1
-	metaVersion       = 2
+	metaVersion       = 3
 	dictionaryVersion = 1
 	documentVersion   = 1
+	ledgerVersion     = 1
+	entryVersion      = 1
 )
 
 // sealSize is what precedes the body of every value: its version byte and the
@@ -163,6 +187,7 @@ type meta struct {
 	ResourceVersions map[string]string `json:"resourceVersions,omitempty"`
 	ClusterUID       string            `json:"clusterUID,omitempty"`
 	ServerVersion    string            `json:"serverVersion,omitempty"`
+	Lineage          string            `json:"lineage,omitempty"`
 	Indexes          []string          `json:"indexes,omitempty"`
 	Terms            int               `json:"terms,omitempty"`
 	Dictionaries     int               `json:"dictionaries,omitempty"`
@@ -180,6 +205,7 @@ func (m *meta) saved() cache.Saved {
 		ResourceVersions: m.ResourceVersions,
 		ClusterUID:       m.ClusterUID,
 		ServerVersion:    m.ServerVersion,
+		Lineage:          m.Lineage,
 		Terms:            m.Terms,
 		Objects:          m.Objects,
 		SavedAt:          m.SavedAt,
@@ -197,11 +223,11 @@ func encodeMeta(key []byte, m *meta) ([]byte, error) {
 	return value, nil
 }
 
-// decodeMeta also reads version 1, which has no terms.
+// decodeMeta also reads version 1, which has no terms, and 2, which has no lineage.
 func decodeMeta(key, value []byte) (*meta, error) {
 	version := byte(metaVersion)
-	if len(value) > 0 && value[0] == 1 {
-		version = 1
+	if len(value) > 0 && value[0] > 0 && value[0] < metaVersion {
+		version = value[0]
 	}
 	body, err := unseal(key, value, version)
 	if err != nil {

@@ -54,7 +54,7 @@ func TestGolden(t *testing.T) {
 	key, _ := appendKey(nil, rec.Key)
 	name, _ := resourceName(cache.Resource{Cluster: "east", GVR: deployments.GVR})
 	m := &meta{Spec: savedOf(pods, "7").Spec, ResourceVersions: map[string]string{"": "7"}, ClusterUID: "c1",
-		ServerVersion: "v1", Indexes: []string{"label"}, Terms: 1, Dictionaries: 1, Objects: 1, Sum: 5, SavedAt: savedOf(pods, "7").SavedAt}
+		ServerVersion: "v1", Lineage: "l1", Indexes: []string{"label"}, Terms: 1, Dictionaries: 1, Objects: 1, Sum: 5, SavedAt: savedOf(pods, "7").SavedAt}
 	value, err := encodeMeta(metaKey, m)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,9 @@ func TestGolden(t *testing.T) {
 	}
 	for file, got := range map[string][]byte{
 		"document":   document,
+		"entry":      encodeEntry(&cache.LedgerEntry{Key: []byte("key"), Value: []byte("value")}),
 		"format":     encodeFormat(plainFormat),
+		"ledger":     (&ledgerMeta{name: "to-chat", entries: 300, sum: 5}).encode(),
 		"name":       name,
 		"record":     encodeRecord(key, &rec, newIndexTable(nil)),
 		"meta":       value,
@@ -85,15 +87,18 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestReadMeta1: what an informerd wrote that knew no version of terms.
-func TestReadMeta1(t *testing.T) {
-	value, err := os.ReadFile(filepath.Join("testdata", "meta-1.golden"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := decodeMeta(metaKey, value)
-	if err != nil || m.Terms != 0 || m.ClusterUID != "c1" || m.Sum != 5 {
-		t.Errorf("decodeMeta() = %+v, %v", m, err)
+// TestReadOlderMeta: what an informerd wrote that knew no version of terms, and one that
+// knew no lineage.
+func TestReadOlderMeta(t *testing.T) {
+	for version, terms := range map[string]int{"1": 0, "2": 1} {
+		value, err := os.ReadFile(filepath.Join("testdata", "meta-"+version+".golden"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := decodeMeta(metaKey, value)
+		if err != nil || m.Terms != terms || m.Lineage != "" || m.ClusterUID != "c1" || m.Sum != 5 {
+			t.Errorf("decodeMeta() of version %s = %+v, %v", version, m, err)
+		}
 	}
 }
 
@@ -144,8 +149,14 @@ func FuzzDecodeOthers(f *testing.F) {
 	d := document("east", "/openapi/v3", "data")
 	key, value, _ := encodeDocument(&d)
 	f.Add(value, key)
+	f.Add((&ledgerMeta{name: "to-chat", entries: 1, sum: 2}).encode(), []byte("meta"))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		_, _ = decodeFormat(a)
+		if m, err := decodeLedgerMeta(metaKey, a); err == nil {
+			if again, err := decodeLedgerMeta(metaKey, m.encode()); err != nil || *again != *m {
+				t.Errorf("%v became %v, %v", m, again, err)
+			}
+		}
 		_, _, _ = decodeDictionary(b, a)
 		if d, err := decodeDocument(b, a); err == nil {
 			key, value, err := encodeDocument(&d)

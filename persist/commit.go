@@ -13,7 +13,8 @@ import (
 	"github.com/informerd/informerd/cache"
 )
 
-// Commit makes all batches durable: all or nothing; see cache.Snapshots. Of one
+// Commit makes all batches and changes of ledgers durable: all or nothing; see
+// cache.Snapshots. Of one
 // batch, Delete is done before Put. A zero SavedAt becomes now.
 //
 // A batch without Reset needs a sound snapshot to change, with the dictionaries
@@ -24,15 +25,19 @@ import (
 // ErrReplaced means that all resources must be saved anew, each with Reset: the
 // file was replaced in this Commit, or since the last one by Drop or SaveDocument,
 // whose callers cannot do anything about it.
-func (db *DB) Commit(batches []cache.Batch) error {
-	if len(batches) == 0 {
+//
+// Ledgers are changed in the transaction that makes the batches visible. A change without
+// Reset needs a ledger that is sound, or none: without one Commit returns
+// cache.ErrCorrupt, naming it.
+func (db *DB) Commit(batches []cache.Batch, ledgers []cache.LedgerChange) error {
+	if len(batches) == 0 && len(ledgers) == 0 {
 		return nil
 	}
 	db.writeMu.Lock()
 	defer db.writeMu.Unlock()
 	err := error(ErrReplaced)
 	if !db.replaced {
-		err = db.commitLocked(batches)
+		err = db.commitLocked(batches, ledgers)
 	}
 	db.replaced = false
 	if err != nil {
@@ -41,7 +46,7 @@ func (db *DB) Commit(batches []cache.Batch) error {
 	return nil
 }
 
-func (db *DB) commitLocked(batches []cache.Batch) error {
+func (db *DB) commitLocked(batches []cache.Batch, ledgers []cache.LedgerChange) error {
 	changes, aside, vault := make([]*change, len(batches)), db.hasAside(), db.vault
 	for i := range batches {
 		c, err := newChange(&batches[i], vault)
@@ -51,6 +56,10 @@ func (db *DB) commitLocked(batches []cache.Batch) error {
 		c.aside = aside
 		changes[i] = c
 	}
+	books, err := newLedgerChanges(ledgers, vault)
+	if err != nil {
+		return err
+	}
 	for _, c := range changes {
 		if c.batch.Reset && c.bytes() > db.options.stageBytes && alone(c, changes) {
 			if err := db.stageLocked(c); err != nil {
@@ -58,16 +67,26 @@ func (db *DB) commitLocked(batches []cache.Batch) error {
 			}
 		}
 	}
-	err := db.writeUnder(vault, func(tx *bbolt.Tx) error {
+	for _, c := range books {
+		if err := db.stageLedgerLocked(c, books); err != nil {
+			return err
+		}
+	}
+	err = db.writeUnder(vault, func(tx *bbolt.Tx) error {
 		for _, c := range changes {
 			if err := c.apply(tx); err != nil {
 				return fmt.Errorf("%s: %w", c.resource(), err)
 			}
 		}
-		return nil
+		return db.applyLedgers(tx, books)
 	})
 	if err != nil {
 		return err
+	}
+	for _, c := range books {
+		if c.change.Reset {
+			db.ledgers.mended(c.name)
+		}
 	}
 	for _, c := range changes {
 		db.clearDamaged(c.name)
@@ -465,6 +484,7 @@ func (c *change) writeMeta(b *bbolt.Bucket, m *meta) error {
 	m.Terms = s.Terms
 	m.ClusterUID = s.ClusterUID
 	m.ServerVersion = s.ServerVersion
+	m.Lineage = s.Lineage
 	if m.SavedAt = s.SavedAt; m.SavedAt.IsZero() {
 		m.SavedAt = time.Now()
 	}

@@ -66,7 +66,31 @@ func copyContents(dst *bbolt.DB, src *bbolt.Tx, s *source) error {
 			return err
 		}
 	}
+	if err := c.ledgers(src, s); err != nil {
+		return err
+	}
 	return c.tx.Commit()
+}
+
+// ledgers copies those that are sound, and leaves an empty bucket in the place of each
+// other, so that it is damaged and not one that never was.
+func (c *copier) ledgers(src *bbolt.Tx, s *source) error {
+	if s.found.ledgers != nil {
+		return nil
+	}
+	any := false
+	err := forEachLedger(src, func(name []byte, b *bbolt.Bucket) error {
+		any = true
+		if s.found.ledgerParts[string(name)] != nil {
+			_, err := c.at([][]byte{rootBucket, ledgersBucket, name})
+			return err
+		}
+		return c.bucket(b, rootBucket, ledgersBucket, name)
+	})
+	if err != nil || !any {
+		return err
+	}
+	return putFormat(c.tx.Bucket(rootBucket), formatOf(s.lock != nil, true))
 }
 
 // copier writes in transactions of bounded size.

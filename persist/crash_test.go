@@ -99,7 +99,7 @@ func commitForEver(t *testing.T, path string) {
 	}
 	for {
 		n++
-		if err := db.Commit(numbered(n)); err != nil {
+		if err := db.Commit(numbered(n), numberedLedgers(n)); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Printf("committed %d\n", n)
@@ -129,6 +129,41 @@ func numbered(n int) []cache.Batch {
 	return batches
 }
 
+// numberedLedgers is what commit n changes of two ledgers: a key of each commit, of which
+// the last ten stay, and one that is always of the last.
+func numberedLedgers(n int) (all []cache.LedgerChange) {
+	entry := func(key string, n int) cache.LedgerEntry {
+		return cache.LedgerEntry{Key: []byte(key), Value: make([]byte, n%700)}
+	}
+	for i, name := range []string{"small", "large"} {
+		c := cache.LedgerChange{Name: name, Reset: (n+i)%7 == 0}
+		first := n
+		if c.Reset {
+			first = max(1, n-9)
+		}
+		for j := first; j <= n; j++ {
+			c.Put = append(c.Put, entry(strconv.Itoa(j), j))
+		}
+		c.Put = append(c.Put, cache.LedgerEntry{Key: []byte("last"), Value: []byte(strconv.Itoa(n))})
+		c.Delete = [][]byte{[]byte(strconv.Itoa(n - 10))}
+		all = append(all, c)
+	}
+	return all
+}
+
+// checkNumberedLedgers: the ledgers are those of commit n.
+func checkNumberedLedgers(t *testing.T, db *DB, n int) {
+	t.Helper()
+	for _, name := range []string{"small", "large"} {
+		got := ledger(t, db, name)
+		want := map[string]string{"last": strconv.Itoa(n)}
+		for j := max(1, n-9); j <= n; j++ {
+			want[strconv.Itoa(j)] = string(make([]byte, j%700))
+		}
+		same(t, "ledger "+name, got, want)
+	}
+}
+
 func objectsOf(n int) int { return 20 + n%20 }
 
 // wholeCommit returns the number of the commit the file holds.
@@ -156,6 +191,7 @@ func wholeCommit(t *testing.T, path string) int {
 			}
 		}
 	}
+	checkNumberedLedgers(t, db, found)
 	return found
 }
 
@@ -175,7 +211,7 @@ func TestDiskFull(t *testing.T) {
 	before := loadThree(t, db)
 	limitFiles(t, db.Stats().FileBytes)
 	for range 3 {
-		if err := db.Commit(threeBatch(3000, "2")); err == nil {
+		if err := db.Commit(threeBatch(3000, "2"), nil); err == nil {
 			t.Fatal("Commit() worked, with no room for it")
 		}
 		if !equal(loadThree(t, db), before) {

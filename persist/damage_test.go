@@ -102,7 +102,7 @@ func heals(t *testing.T, db *DB) {
 			t.Errorf("Drop(%s) = %v", r, err)
 		}
 	}
-	if err := db.Commit(threeBatch(3, "333")); errors.Is(err, ErrReplaced) {
+	if err := db.Commit(threeBatch(3, "333"), nil); errors.Is(err, ErrReplaced) {
 		commit(t, db, threeBatch(3, "333")...) // it has been said
 	} else if err != nil {
 		t.Fatal(err)
@@ -410,7 +410,7 @@ func TestReadOnly(t *testing.T) {
 	if !equal(loadThree(t, db), img.after) {
 		t.Error("Load() differs")
 	}
-	if err := db.Commit(threeBatch(1, "9")); !errors.Is(err, ErrReadOnly) {
+	if err := db.Commit(threeBatch(1, "9"), nil); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("Commit() = %v, want ErrReadOnly", err)
 	}
 	if err := db.Drop(pods); !errors.Is(err, ErrReadOnly) {
@@ -433,11 +433,11 @@ func TestFileCutWhileOpen(t *testing.T) {
 		t.Errorf("Saved() = %v, want ErrCorrupt", err)
 	}
 	change := cache.Batch{Saved: savedOf(pods, "2"), Put: []cache.Record{record("ns", "a", "2")}}
-	if err := db.Commit([]cache.Batch{change}); !errors.Is(err, ErrReplaced) {
+	if err := db.Commit([]cache.Batch{change}, nil); !errors.Is(err, ErrReplaced) {
 		t.Errorf("Commit() = %v, want ErrReplaced", err)
 	}
 	// What is saved now would look complete, and is one record.
-	if err := db.Commit([]cache.Batch{change}); !errors.Is(err, cache.ErrNoSnapshot) {
+	if err := db.Commit([]cache.Batch{change}, nil); !errors.Is(err, cache.ErrNoSnapshot) {
 		t.Errorf("Commit() = %v, want ErrNoSnapshot", err)
 	}
 	heals(t, db)
@@ -460,7 +460,7 @@ func TestReplacedIsTold(t *testing.T) {
 				t.Fatal(err)
 			}
 			all := threeBatch(3, "333")
-			if err := db.Commit(all[:1]); !errors.Is(err, cache.ErrReplaced) {
+			if err := db.Commit(all[:1], nil); !errors.Is(err, cache.ErrReplaced) {
 				t.Errorf("Commit() = %v, want ErrReplaced", err)
 			}
 			commit(t, db, all...)
@@ -486,7 +486,7 @@ func TestCommitLostDictionary(t *testing.T) {
 	before := load(t, db, pods)
 	rec := record("ns", "new", "222")
 	rec.Dictionary = 2
-	err := db.Commit([]cache.Batch{{Saved: savedOf(pods, "222"), Put: []cache.Record{rec}}})
+	err := db.Commit([]cache.Batch{{Saved: savedOf(pods, "222"), Put: []cache.Record{rec}}}, nil)
 	if !errors.Is(err, cache.ErrCorrupt) {
 		t.Fatalf("Commit() = %v, want ErrCorrupt", err)
 	}

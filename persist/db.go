@@ -62,8 +62,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// DB is one open snapshot file. It implements cache.Snapshots: any number of
-// Loads run beside one Commit.
+// DB is one open snapshot file. It implements cache.Snapshots and cache.Ledgers: any
+// number of Loads run beside one Commit.
 //
 // The file belongs to one process at a time. Reads hold a transaction of bbolt
 // for as long as they take and no longer; nothing returned refers to the file.
@@ -81,6 +81,7 @@ type DB struct {
 	// damaged are the resources found damaged at Open or since, by bucket name.
 	damagedMu sync.Mutex // innermost
 	damaged   map[string]error
+	ledgers   ledgerDamage
 }
 
 var _ cache.Snapshots = (*DB)(nil)

@@ -1,6 +1,7 @@
 // Package persist saves one snapshot for each resource of each cluster in one
 // bbolt file, so that a restart can resume its watches instead of listing
-// again. [DB] implements cache.Snapshots.
+// again. [DB] implements cache.Snapshots. It saves the ledgers of handlers in the same
+// transactions: it implements cache.Ledgers.
 //
 // A snapshot is a hint, never the truth: one that cannot be read in full is
 // refused as damaged, and its resource starts cold. A file that cannot be read

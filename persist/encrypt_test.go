@@ -220,9 +220,9 @@ func TestForeignIsKept(t *testing.T) {
 
 // TestHoldsPlain finds the format wherever it is.
 func TestHoldsPlain(t *testing.T) {
-	format := encodeFormat(plainFormat)
-	for _, at := range []int{0, 1, 1<<20 - 30, 1<<20 - 13, 1<<20 - 1, 1 << 20, 1<<21 - 40, 1<<21 - 5, 3 << 20} {
+	for i, at := range []int{0, 1, 1<<20 - 30, 1<<20 - 13, 1<<20 - 1, 1 << 20, 1<<21 - 40, 1<<21 - 5, 3 << 20} {
 		path := newPath(t)
+		format := encodeFormat([]uint32{plainFormat, plainLedgersFormat}[i%2])
 		file := make([]byte, at, at+200)
 		file = append(append(file, format...), make([]byte, at%100)...)
 		writeFile(t, path, file)
@@ -393,7 +393,7 @@ func TestReplacedWhileOpen(t *testing.T) {
 	if err := os.Truncate(db.options.Path, 8192); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Commit(threeBatch(60, "222")); !errors.Is(err, ErrReplaced) {
+	if err := db.Commit(threeBatch(60, "222"), nil); !errors.Is(err, ErrReplaced) {
 		t.Fatalf("Commit() = %v, want ErrReplaced", err)
 	}
 	commit(t, db, threeBatch(3, "333")...)

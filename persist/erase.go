@@ -119,7 +119,7 @@ func (db *DB) rewrite() error {
 	}
 	db.bolt = b
 	after, _ := os.Stat(db.options.Path)
-	db.options.Log.Info("snapshot file rewritten, without what rules take away", "path", db.options.Path, "before", s.size, "after", after.Size())
+	db.options.Log.Info("snapshot file rewritten, without what was dropped for good", "path", db.options.Path, "before", s.size, "after", after.Size())
 	return db.removeAside()
 }
 

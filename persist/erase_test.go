@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -194,5 +195,31 @@ func TestSweepOfTheSame(t *testing.T) {
 	sweep(t, db)
 	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
 		t.Errorf("another file, %v", err)
+	}
+}
+
+// TestEraseLedger: what a ledger had, and must not be kept, is in no page either.
+func TestEraseLedger(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file.db")
+	db := open(t, Options{Path: path})
+	const last = "the last state of what left"
+	has := func() bool {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Contains(content, []byte(last))
+	}
+	note(t, db, ledgerOf("shop", map[string]string{"a": last, "b": "other"}))
+	note(t, db, cache.LedgerChange{Name: "shop", Erase: true, Put: []cache.LedgerEntry{{Key: []byte("a"), Value: []byte("bare")}}})
+	if !has() {
+		t.Error("free pages do not hold it: is Sweep of any use?")
+	}
+	sweep(t, db)
+	if has() {
+		t.Error("it is still there")
+	}
+	if got := ledger(t, db, "shop"); got["a"] != "bare" || got["b"] != "other" {
+		t.Errorf("the ledger is %v", got)
 	}
 }

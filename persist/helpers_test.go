@@ -131,7 +131,7 @@ func tryLoad(db *DB, r cache.Resource) (s snapshot, err error) {
 
 func commit(t testing.TB, db *DB, batches ...cache.Batch) {
 	t.Helper()
-	if err := db.Commit(batches); err != nil {
+	if err := db.Commit(batches, nil); err != nil {
 		t.Fatalf("Commit() = %v", err)
 	}
 }
@@ -160,6 +160,7 @@ func savedOf(r cache.Resource, version string) cache.Saved {
 		ResourceVersions: map[string]string{"": version},
 		ClusterUID:       "c1",
 		ServerVersion:    "v1.36.3",
+		Lineage:          "L-" + r.GVR.Resource,
 		Terms:            1,
 		SavedAt:          time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC),
 	}

@@ -21,6 +21,7 @@ type FileInfo struct {
 	EncryptionKey string         `json:"encryptionKey,omitempty"`
 	Documents     int            `json:"documents"` // of API servers about themselves
 	Resources     []ResourceInfo `json:"resources"`
+	Ledgers       []LedgerInfo   `json:"ledgers,omitempty"`
 }
 
 // ResourceInfo says what a file holds of one resource.
@@ -77,10 +78,15 @@ func Info(path string, keys *Keyring) (*FileInfo, error) {
 				return err
 			}
 		}
-		return forEachResource(tx, func(name []byte, b *bbolt.Bucket) error {
+		err := forEachResource(tx, func(name []byte, b *bbolt.Bucket) error {
 			info.Resources = append(info.Resources, s.describe(name, b))
 			return nil
 		})
+		if err != nil {
+			return err
+		}
+		info.Ledgers, err = s.describeLedgers(tx)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, public(err))
@@ -159,6 +165,8 @@ type Report struct {
 	FileBytes int64
 	Resources int
 	Objects   int
+	Ledgers   int
+	Entries   int // of all ledgers
 	Problems  []Problem
 }
 
@@ -213,6 +221,9 @@ func Verify(path string, keys *Keyring) (*Report, error) {
 			s.verify(report, name, b)
 			return nil
 		})
+		if err == nil {
+			err = s.verifyLedgers(report, tx)
+		}
 		if err != nil || s.found.rest != nil {
 			return err
 		}

@@ -111,7 +111,7 @@ func TestStagingFails(t *testing.T) {
 	want := loadThree(t, db)
 	batch := cache.Batch{Saved: savedOf(pods, "2"), Reset: true, Put: bulk(500)}
 	batch.Put[499].Dictionary = 77 // which is missing
-	if err := db.Commit([]cache.Batch{batch}); err == nil {
+	if err := db.Commit([]cache.Batch{batch}, nil); err == nil {
 		t.Fatal("Commit() worked without the dictionary")
 	}
 	for range 2 {
@@ -138,7 +138,7 @@ func TestCommitRefuses(t *testing.T) {
 		"NUL in the cluster":   {Saved: savedOf(cache.Resource{Cluster: "\x00"}, "1"), Reset: true},
 		"name longer than any": {Saved: savedOf(pods, "1"), Reset: true, Put: []cache.Record{record("", string(make([]byte, 40_000)), "1")}},
 	} {
-		if err := db.Commit([]cache.Batch{good, bad}); err == nil {
+		if err := db.Commit([]cache.Batch{good, bad}, nil); err == nil {
 			t.Errorf("%s: Commit() worked", name)
 		}
 		if all, err := db.Saved(); err != nil || len(all) != 0 {
@@ -190,7 +190,7 @@ func TestClosed(t *testing.T) {
 	_, loadErr := tryLoad(db, pods)
 	_, savedErr := db.Saved()
 	for what, err := range map[string]error{
-		"Load": loadErr, "Saved": savedErr, "Commit": db.Commit(threeBatch(1, "1")), "Drop": db.Drop(pods),
+		"Load": loadErr, "Saved": savedErr, "Commit": db.Commit(threeBatch(1, "1"), nil), "Drop": db.Drop(pods),
 	} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%s() = %v, want ErrClosed", what, err)

@@ -230,6 +230,9 @@ func (s *source) check(options Options) error {
 		if s.found.whole == nil {
 			s.lock, s.layout = checkLayout(tx)
 			s.marked = marked(tx)
+			if s.found.ledgers == nil && s.layout == nil {
+				s.found.ledgers = missingLedgers(tx)
+			}
 		}
 		if errors.Is(s.layout, errDamaged) {
 			s.found.whole, s.layout = s.layout, nil
@@ -255,6 +258,7 @@ func (db *DB) openReadOnly() error {
 	for name, err := range s.found.parts {
 		db.setDamaged([]byte(name), err)
 	}
+	db.ledgers.found(s.found)
 	db.bolt = s.bolt
 	return nil
 }
@@ -336,7 +340,15 @@ func (db *DB) salvage(s *source) error {
 		db.setDamaged([]byte(name), err)
 		db.options.Log.Warn("snapshot dropped, its pages are damaged", "gvr", s.vault.describe([]byte(name)), "err", err)
 	}
-	cause := errors.Join(s.found.rest, fmt.Errorf("%d resources are damaged", len(s.found.parts)))
+	db.ledgers.found(s.found)
+	for name, err := range s.found.ledgerParts {
+		db.options.Log.Warn("ledger dropped, its pages are damaged", "ledger", s.vault.describeLedger([]byte(name)), "err", err)
+	}
+	if s.found.ledgers != nil {
+		db.options.Log.Warn("all ledgers dropped, their pages are damaged", "err", s.found.ledgers)
+	}
+	cause := errors.Join(s.found.rest, s.found.ledgers,
+		fmt.Errorf("%d resources and %d ledgers are damaged", len(s.found.parts), len(s.found.ledgerParts)))
 	copied, err := copyAside(s, db.options)
 	if err != nil {
 		return db.moveAside(errors.Join(cause, fmt.Errorf("copy what is sound: %w", err)))

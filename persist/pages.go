@@ -32,6 +32,10 @@ type structure struct {
 	whole error
 	// parts is damage within single resources, by bucket name.
 	parts map[string]error
+	// ledgerParts is damage within single ledgers, by bucket name; ledgers is damage that
+	// leaves none of them to be found.
+	ledgerParts map[string]error
+	ledgers     error
 	// rest is damage to what can be made anew from the resources: the freelist,
 	// the staging bucket.
 	rest error
@@ -39,7 +43,7 @@ type structure struct {
 
 // sound reports whether bbolt may be let loose on the file for writing.
 func (s *structure) sound() bool {
-	return s.whole == nil && s.rest == nil && len(s.parts) == 0
+	return s.whole == nil && s.rest == nil && s.ledgers == nil && len(s.parts)+len(s.ledgerParts) == 0
 }
 
 // check walks the file that tx reads, whose size is given. It reads every page
@@ -52,7 +56,7 @@ func check(tx *bbolt.Tx, file io.ReaderAt, size int64) *structure {
 		file:     file,
 		pageSize: pageSize,
 		high:     uint64(tx.Size()) / uint64(pageSize),
-		found:    &structure{parts: make(map[string]error)},
+		found:    &structure{parts: make(map[string]error), ledgerParts: make(map[string]error)},
 	}
 	if tx.Size() > size || tx.Size() < int64(4*pageSize) {
 		w.found.whole = fmt.Errorf("file has %d bytes, its pages need %d", size, tx.Size())
@@ -109,6 +113,10 @@ func (w *walker) blame(scope int32, err error) {
 	switch {
 	case isResource(path):
 		f.parts[string(path[2])] = err
+	case isLedger(path):
+		f.ledgerParts[string(path[2])] = err
+	case len(path) == 2 && bytes.Equal(path[1], ledgersBucket):
+		f.ledgers = errors.Join(f.ledgers, err)
 	case isVital(path):
 		f.whole = errors.Join(f.whole, err)
 	default:
@@ -120,6 +128,10 @@ func isResource(path [][]byte) bool {
 	return len(path) == 3 && bytes.Equal(path[0], rootBucket) && bytes.Equal(path[1], resourcesBucket)
 }
 
+func isLedger(path [][]byte) bool {
+	return len(path) == 3 && bytes.Equal(path[0], rootBucket) && bytes.Equal(path[1], ledgersBucket)
+}
+
 // isVital reports whether without this bucket no resource can be found.
 func isVital(path [][]byte) bool {
 	return len(path) == 0 || bytes.Equal(path[0], rootBucket) &&
@@ -129,7 +141,7 @@ func isVital(path [][]byte) bool {
 // isScope reports whether damage in the bucket at path is told apart from that
 // of the bucket around it.
 func isScope(path [][]byte) bool {
-	return len(path) == 1 || len(path) == 2 && bytes.Equal(path[0], rootBucket) || isResource(path)
+	return len(path) == 1 || len(path) == 2 && bytes.Equal(path[0], rootBucket) || isResource(path) || isLedger(path)
 }
 
 // span is a page to visit and what is expected of it.
@@ -438,7 +450,7 @@ func (w *walker) account(unlisted bool) error {
 		w.found.free = lost
 		return nil
 	}
-	if lost > 0 && w.found.whole == nil && len(w.found.parts) == 0 && w.found.rest == nil {
+	if lost > 0 && w.found.sound() {
 		return fmt.Errorf("%d pages are neither used nor free", lost)
 	}
 	return nil

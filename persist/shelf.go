@@ -14,10 +14,13 @@ const (
 	kindDictionary = 'd'
 	kindObject     = 'o'
 	kindDocument   = 't'
+	kindLedger     = 'l'
+	kindLedgerMeta = 'c'
+	kindEntry      = 'e'
 )
 
 // shelf is one place where keys and values lie: the objects of one resource, its
-// dictionaries, its meta, or the documents. It turns keys and values, as codec.go makes
+// dictionaries, its meta, the entries of one ledger, its meta, or the documents. It turns keys and values, as codec.go makes
 // them, into what is written to the file, and back. A shelf of a file that is not
 // encrypted returns what it is given. It belongs to one goroutine.
 type shelf struct {
@@ -31,15 +34,15 @@ type shelf struct {
 	block            [aes.BlockSize]byte
 }
 
-// shelf returns that of one kind, of the resource with the given bucket name; nil for
-// what is of none.
-func (v *vault) shelf(kind byte, resource []byte) *shelf {
+// shelf returns that of one kind, of the resource or ledger with the given bucket name;
+// nil for what is of none.
+func (v *vault) shelf(kind byte, owner []byte) *shelf {
 	if v == nil {
 		return &shelf{}
 	}
 	return &shelf{
-		vault: v, place: append([]byte{kind}, resource...),
-		hidden: kind == kindObject || kind == kindDocument,
+		vault: v, place: append([]byte{kind}, owner...),
+		hidden: kind == kindObject || kind == kindDocument || kind == kindEntry,
 	}
 }
 

@@ -114,6 +114,7 @@ func (db *DB) encryptAnew(s *source) error {
 			err = next.bolt.Sync()
 		}
 		err = errors.Join(err, next.Close())
+		db.ledgers.take(&next.ledgers)
 	}
 	if err == nil {
 		err = rename(o.Path, path)
@@ -144,11 +145,14 @@ func (db *DB) takeAll(from *DB) error {
 			continue
 		}
 		if err == nil {
-			err = db.Commit([]cache.Batch{batch})
+			err = db.Commit([]cache.Batch{batch}, nil)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if err := db.takeLedgers(from); err != nil {
+		return err
 	}
 	documents, err := from.Documents()
 	for _, d := range documents {
@@ -157,6 +161,44 @@ func (db *DB) takeAll(from *DB) error {
 		}
 	}
 	return err
+}
+
+// takeLedgers saves all that another DB has. One that is damaged there is so here, too.
+func (db *DB) takeLedgers(from *DB) error {
+	var names []string
+	err := from.view(func(tx *bbolt.Tx) error {
+		return forEachLedger(tx, func(stored []byte, b *bbolt.Bucket) error {
+			m, err := readLedgerMeta(from.vault, stored, b)
+			if err != nil {
+				from.options.Log.Warn("ledger dropped, it is damaged", "ledger", from.vault.describeLedger(stored), "err", err)
+				db.ledgers.lose(err) // nobody knows its name
+				return nil
+			}
+			names = append(names, m.name)
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		change := cache.LedgerChange{Name: name, Reset: true}
+		err := from.Ledger(name, func(e cache.LedgerEntry) error {
+			change.Put = append(change.Put, e)
+			return nil
+		})
+		switch {
+		case errors.Is(err, cache.ErrCorrupt):
+			from.options.Log.Warn("ledger dropped, it is damaged", "ledger", name, "err", err)
+			err = db.markLedgerDamaged(name)
+		case err == nil:
+			err = db.Commit(nil, []cache.LedgerChange{change})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // removePlainAside removes what was moved aside before there were keys.
@@ -197,13 +239,15 @@ func holdsPlain(path string) (bool, error) {
 		return false, err
 	}
 	defer file.Close()
-	format := encodeFormat(plainFormat)
+	formats := [][]byte{encodeFormat(plainFormat), encodeFormat(plainLedgersFormat)}
 	b := make([]byte, 1<<20)
 	kept := 0 // of the bytes before, in which it may begin
 	for {
 		n, err := io.ReadFull(file, b[kept:])
-		if bytes.Contains(b[:kept+n], format) {
-			return true, nil
+		for _, format := range formats {
+			if bytes.Contains(b[:kept+n], format) {
+				return true, nil
+			}
 		}
 		switch {
 		case err == io.EOF || err == io.ErrUnexpectedEOF:
@@ -211,6 +255,6 @@ func holdsPlain(path string) (bool, error) {
 		case err != nil:
 			return false, err
 		}
-		kept = copy(b, b[len(b)-len(format)+1:])
+		kept = copy(b, b[len(b)-len(formats[0])+1:])
 	}
 }

@@ -1,5 +1,8 @@
 // Package filter evaluates CEL expressions on the raw JSON of objects: the
-// parameter filter of queries.
+// parameter filter of queries, and of handlers.
+//
+// A [Filter] is a condition on an object, a [Change] one on what became of it: it also
+// knows the state before, old. Both are of one language and have the same limits.
 //
 // The language is that of Kubernetes' admission policies, with the same
 // libraries; `object` is the object, `now` the time at which the query began,

@@ -70,6 +70,15 @@ var language = sync.OnceValues(func() (*cel.Env, error) {
 	return set.Env(environment.NewExpressions)
 })
 
+// changeLanguage is that of conditions on a change, which know what was before.
+var changeLanguage = sync.OnceValues(func() (*cel.Env, error) {
+	env, err := language()
+	if err != nil {
+		return nil, err
+	}
+	return env.Extend(cel.Variable("old", cel.DynType))
+})
+
 // expandAge writes age(x) as now - timestamp(x.metadata.creationTimestamp).
 func expandAge(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
 	created := f.NewSelect(f.NewSelect(args[0], "metadata"), "creationTimestamp")

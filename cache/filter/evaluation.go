@@ -14,15 +14,21 @@ import (
 type evaluation struct {
 	now      types.Timestamp
 	root     ref.Val
+	old      ref.Val // null if there was none
 	maps     slab[jsonMap]
 	list     slab[jsonList]
 	patience patience
 }
 
-func (e *evaluation) start(json []byte) { e.root = e.value(rawjson.NewLazy(json)) }
+func (e *evaluation) start(object, old []byte) {
+	e.root, e.old = e.value(rawjson.NewLazy(object)), types.NullValue
+	if len(old) > 0 {
+		e.old = e.value(rawjson.NewLazy(old))
+	}
+}
 
 func (e *evaluation) reset() {
-	e.root = nil
+	e.root, e.old = nil, nil
 	for _, m := range e.maps.used() {
 		*m = jsonMap{members: emptied(m.members)}
 	}
@@ -49,6 +55,8 @@ func (e *evaluation) ResolveName(name string) (any, bool) {
 	switch name {
 	case "object":
 		return e.root, true
+	case "old":
+		return e.old, true
 	case "now":
 		return e.now, true
 	}

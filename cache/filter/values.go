@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"bytes"
 	"errors"
 	"reflect"
 
@@ -170,8 +171,14 @@ func (m *jsonMap) ConvertToType(t ref.Type) ref.Val {
 	return types.NewErr("type conversion error from '%s' to '%s'", types.MapType, t)
 }
 
-// Equal implements ref.Val.
-func (m *jsonMap) Equal(other ref.Val) ref.Val { return decoded(m.raw).Equal(other) }
+// Equal implements ref.Val. What is compared most are two states of an object, whose parts
+// mostly are the same, written alike.
+func (m *jsonMap) Equal(other ref.Val) ref.Val {
+	if o, ok := other.(*jsonMap); ok && bytes.Equal(m.raw.Raw(), o.raw.Raw()) {
+		return types.True
+	}
+	return decoded(m.raw).Equal(other)
+}
 
 // Type implements ref.Val.
 func (m *jsonMap) Type() ref.Type { return types.MapType }
@@ -253,8 +260,13 @@ func (l *jsonList) ConvertToType(t ref.Type) ref.Val {
 	return types.NewErr("type conversion error from '%s' to '%s'", types.ListType, t)
 }
 
-// Equal implements ref.Val.
-func (l *jsonList) Equal(other ref.Val) ref.Val { return l.list().Equal(other) }
+// Equal implements ref.Val; see jsonMap.
+func (l *jsonList) Equal(other ref.Val) ref.Val {
+	if o, ok := other.(*jsonList); ok && bytes.Equal(l.raw.Raw(), o.raw.Raw()) {
+		return types.True
+	}
+	return l.list().Equal(other)
+}
 
 // Type implements ref.Val.
 func (l *jsonList) Type() ref.Type { return types.ListType }

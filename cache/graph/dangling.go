@@ -65,15 +65,15 @@ func (g *Graph) Dangling(ctx context.Context, q DanglingQuery) (*DanglingAnswer,
 		return nil, err
 	}
 	found = append(found, selectors...)
-	slices.SortFunc(found, func(a, b dangling) int {
-		return cmp.Or(l.compareNodes(a.from, b.from), cmp.Compare(a.rule.why, b.rule.why), l.compareNodes(a.to, b.to), cmp.Compare(a.position, b.position))
-	})
-	a := &DanglingAnswer{Items: []Dangling{}, Unanswered: l.unanswered(q.Kinds)}
+	slices.SortFunc(found, l.compare)
+	a := &DanglingAnswer{Unanswered: l.unanswered(q.Kinds)}
 	if a.Truncated = q.Limit > 0 && len(found) > q.Limit; a.Truncated {
 		found = found[:q.Limit]
 	}
-	for _, d := range found {
-		a.Items = append(a.Items, l.item(d))
+	a.Items = make([]Dangling, len(found))
+	missing := make([]Node, len(found)) // one piece of memory for all of them
+	for i, d := range found {
+		a.Items[i] = l.item(d, &missing[i])
 	}
 	return a, nil
 }
@@ -93,14 +93,29 @@ type dangling struct {
 	position  int        // of the selection
 }
 
-func (l *loose) item(d dangling) Dangling {
+// compare orders by holder. Mostly that decides, so nothing else is compared before.
+func (l *loose) compare(a, b dangling) int {
+	if c := l.compareNodes(a.from, b.from); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.rule.why, b.rule.why); c != 0 {
+		return c
+	}
+	if c := l.compareNodes(a.to, b.to); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.position, b.position)
+}
+
+// item shows what dangles; to is memory for what is named.
+func (l *loose) item(d dangling, to *Node) Dangling {
 	out := Dangling{From: l.node(d.from), Edge: d.rule.Edge, Why: d.rule.why}
 	if d.selection != nil {
 		out.Selector, out.NamespaceSelector = d.selection.text()
 		return out
 	}
-	to := l.node(d.to)
-	out.To = &to
+	*to = l.node(d.to)
+	out.To = to
 	return out
 }
 

@@ -61,6 +61,7 @@ const (
 type Judge struct {
 	rule  rule
 	plain bool // there is nothing to go wrong but its deletion
+	calls bool // it is no better than the Services it calls
 }
 
 // rule judges an object that is not being deleted and whose controller has seen it.
@@ -71,7 +72,7 @@ func JudgeOf(kind schema.GroupKind) Judge {
 	if r, ok := rules[kind]; ok {
 		return Judge{rule: r}
 	}
-	return Judge{rule: custom, plain: plain[kind]}
+	return Judge{rule: custom, plain: plain[kind], calls: calling[kind]}
 }
 
 // Judge is the verdict on an object at a time. json must be valid, as all that a Store

@@ -26,11 +26,18 @@ func newWorld(tb testing.TB) *world {
 	w := &world{Cluster: &followtest.Cluster{TB: tb}}
 	for _, line := range []string{"pods v1 Pod", "nodes v1 Node", "configmaps v1 ConfigMap", "events v1 Event", "deployments.apps v1 Deployment", "replicasets.apps v1 ReplicaSet",
 		"jobs.batch v1 Job", "cronjobs.batch v1 CronJob", "widgets.example.com v1 Widget", "certificates.cert-manager.io v1 Certificate"} {
-		f := strings.Fields(line)
-		w.Add(cache.Spec{Resource: cache.Resource{GVR: schema.ParseGroupResource(f[0]).WithVersion(f[1])}, Kind: f[2], Namespaced: f[2] != "Node", Watch: true})
+		w.addKind(line)
 	}
 	w.index = w.newIndex()
 	return w
+}
+
+// addKind adds a resource, as "resource version Kind". The Index learns of it when it is asked
+// next.
+func (w *world) addKind(line string) {
+	f := strings.Fields(line)
+	namespaced := f[2] != "Node" && !strings.HasSuffix(f[2], "WebhookConfiguration")
+	w.Add(cache.Spec{Resource: cache.Resource{GVR: schema.ParseGroupResource(f[0]).WithVersion(f[1])}, Kind: f[2], Namespaced: namespaced, Watch: true})
 }
 
 func (w *world) newIndex() *Index {

@@ -14,10 +14,10 @@ import (
 
 // Index knows the health of all objects of one cluster. It is safe for concurrent use,
 // has no goroutine, and does nothing until it is asked: the first question reads all
-// objects, every later one what changed since.
+// objects, every later one what changed since. The server asks from time to time.
 //
-// It remembers what is not good, and what will not be good for ever. Of an object that
-// is good it holds nothing.
+// It remembers what is not good, what will not be good for ever, and which Services
+// webhooks call. Of another object that is good it holds nothing.
 type Index struct {
 	updater *follow.Updater[reading]
 	now     func() time.Time
@@ -45,6 +45,7 @@ type entry struct {
 	health Health
 	owner  owner
 	over   bool // a pod that will not run again
+	calls  []call
 }
 
 type state struct {

@@ -16,6 +16,8 @@ type object struct {
 	now              time.Time
 	apiVersion, kind value
 	spec, status     value
+	webhooks         value // of what configures them
+	typ, data        value // of Secrets
 	created          value
 	deleted          value // when it is to be gone, for pods with their grace period
 	generation       value
@@ -52,6 +54,12 @@ func parse(json []byte, now time.Time) *object {
 			o.spec = v
 		case "status":
 			o.status = v
+		case "webhooks":
+			o.webhooks = v
+		case "type":
+			o.typ = v
+		case "data":
+			o.data = v
 		}
 	}
 	return o

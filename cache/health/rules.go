@@ -5,15 +5,17 @@ import "k8s.io/apimachinery/pkg/runtime/schema"
 // rules are those of the kinds that have one of their own. All others are judged by
 // custom.
 var rules = map[schema.GroupKind]rule{
-	{Kind: "Pod"}:                                       pod,
-	{Kind: "Node"}:                                      clusterNode,
-	{Kind: "Namespace"}:                                 namespace,
-	{Kind: "Service"}:                                   service,
-	{Kind: "PersistentVolumeClaim"}:                     claim,
-	{Kind: "PersistentVolume"}:                          volume,
-	{Kind: "ResourceQuota"}:                             quota,
-	{Kind: "ReplicationController"}:                     replicaSet,
-	{Group: "storage.k8s.io", Kind: "VolumeAttachment"}: attachment,
+	{Kind: "Pod"}:       pod,
+	{Kind: "Node"}:      clusterNode,
+	{Kind: "Namespace"}: namespace,
+	{Kind: "Service"}:   service,
+	{Kind: "Secret"}:    secret,
+	{Group: "cert-manager.io", Kind: "Certificate"}:                   managedCertificate,
+	{Kind: "PersistentVolumeClaim"}:                                   claim,
+	{Kind: "PersistentVolume"}:                                        volume,
+	{Kind: "ResourceQuota"}:                                           quota,
+	{Kind: "ReplicationController"}:                                   replicaSet,
+	{Group: "storage.k8s.io", Kind: "VolumeAttachment"}:               attachment,
 	{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshot"}:        snapshot,
 	{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshotContent"}: snapshot,
 	{Group: "apps", Kind: "Deployment"}:                               deployment,
@@ -39,7 +41,7 @@ const (
 // plain are kinds that have no state to be in: data, rights and rules. Nothing but their
 // deletion is looked at.
 var plain = map[schema.GroupKind]bool{
-	{Kind: "ConfigMap"}: true, {Kind: "Secret"}: true, {Kind: "ServiceAccount"}: true, {Kind: "Endpoints"}: true,
+	{Kind: "ConfigMap"}: true, {Kind: "ServiceAccount"}: true, {Kind: "Endpoints"}: true,
 	{Kind: "LimitRange"}: true, {Kind: "PodTemplate"}: true,
 	{Group: "apps", Kind: "ControllerRevision"}:                      true,
 	{Group: "discovery.k8s.io", Kind: "EndpointSlice"}:               true,

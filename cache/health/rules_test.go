@@ -171,6 +171,8 @@ var verdicts = []struct{ name, object, want string }{
 	{"request", made("certificates.k8s.io/v1 CertificateSigningRequest", time.Hour, `"status":{}`), "bad Pending: nobody has approved it"},
 
 	{"certificate", made("cert-manager.io/v1 Certificate", time.Hour, statusWith(`"notAfter":"2026-03-01T00:00:00Z"`, cond("Ready", "True", "Ready", "", time.Hour))), "good"},
+	{"certificate, not renewed", made("cert-manager.io/v1 Certificate", time.Hour, statusWith(`"notAfter":"2026-03-01T00:00:00Z"`, cond("Ready", "True", "Ready", "", time.Hour), cond("Issuing", "False", "Failed", "the order is invalid", time.Minute))), "bad IssuingFailed: the order is invalid"},
+	{"certificate, being renewed", made("cert-manager.io/v1 Certificate", time.Hour, statusWith(`"notAfter":"2026-03-01T00:00:00Z"`, cond("Ready", "True", "Ready", "", time.Hour), cond("Issuing", "True", "Renewing", "", time.Minute))), "good"},
 	{"certificate, expired", made("cert-manager.io/v1 Certificate", time.Hour, statusWith(`"notAfter":"2026-01-01T00:00:00Z"`, cond("Ready", "True", "Ready", "", time.Hour))), "bad Expired: it expired at 2026-01-01T00:00:00Z"},
 	{"custom, degraded", made("example.com/v1 Widget", time.Hour, conds(cond("Ready", "True", "", "", time.Hour), cond("Degraded", "True", "DiskFull", "no room", time.Hour))), "bad DiskFull: no room"},
 	{"custom, reconciles", made("example.com/v1 Widget", time.Hour, conds(cond("Reconciling", "True", "Applying", "step 2", time.Hour))), "progressing Applying: step 2"},

@@ -22,6 +22,7 @@ type reading struct {
 	health Health
 	owner  owner
 	over   bool
+	calls  []call
 	read   bool // its bytes could be read
 }
 
@@ -117,6 +118,9 @@ func read(j Judge, o *cache.Object, now time.Time, any bool) reading {
 	*buffer = json
 	health, parsed := j.judge(json, now)
 	r.health, r.read = health, true
+	if j.calls {
+		r.calls = parsed.calls()
+	}
 	if any || r.keep() {
 		r.owner, r.over = parsed.owner(), parsed.over()
 	}
@@ -124,7 +128,9 @@ func read(j Judge, o *cache.Object, now time.Time, any bool) reading {
 }
 
 // keep reports whether the verdict has to be remembered.
-func (r *reading) keep() bool { return r.health.Status != Good || !r.health.Until.IsZero() }
+func (r *reading) keep() bool {
+	return r.health.Status != Good || !r.health.Until.IsZero() || len(r.calls) > 0
+}
 
 // over reports whether an object is a pod that will not run again.
 func (o *object) over() bool { return is(o.kind, "Pod") && is(o.status.Get("phase"), "Failed") }
@@ -149,7 +155,7 @@ func (s *state) put(k *kind, r *reading) {
 	}
 	h := r.health
 	h.Reason = unique.Make(h.Reason).Value()
-	k.entries[r.key] = &entry{stamp: r.stamp, health: h, owner: r.owner, over: r.over}
+	k.entries[r.key] = &entry{stamp: r.stamp, health: h, owner: r.owner, over: r.over, calls: r.calls}
 	s.due = earlier(s.due, h.Until)
 }
 

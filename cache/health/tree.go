@@ -35,6 +35,8 @@ type tree struct {
 	now   time.Time
 	nodes []map[cache.Key]*node
 	list  []*node
+	// callers are the nodes that call Services.
+	callers []caller
 }
 
 // maxDepth is how long a chain of owners may be: one that goes round has no end.
@@ -48,13 +50,17 @@ func (x *Index) tree(ctx context.Context, sight cache.Sight) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer x.mu.RUnlock()
 	t := x.seenBy(sight).tree(now)
 	t.state = nil
+	x.mu.RUnlock()
+	if err := t.judgeCallers(ctx); err != nil {
+		return nil, err
+	}
+	t.settle()
 	return t, nil
 }
 
-// tree finds who is to be told of what is not good.
+// tree finds who is to be told of what is not good. What they are told is settled later.
 func (s sighted) tree(now time.Time) *tree {
 	t := &tree{sighted: s, now: now, nodes: make([]map[cache.Key]*node, len(s.kinds))}
 	for id, k := range s.kinds {
@@ -62,12 +68,15 @@ func (s sighted) tree(now time.Time) *tree {
 			continue
 		}
 		for key, e := range k.entries {
-			if e.health.Status != Good && t.scopes[id].Sees(key) {
-				t.node(kindID(id), key, 0)
+			if (e.health.Status == Good && len(e.calls) == 0) || !t.scopes[id].Sees(key) {
+				continue
+			}
+			n := t.node(kindID(id), key, 0)
+			if len(e.calls) > 0 {
+				t.callers = append(t.callers, caller{n, e.calls})
 			}
 		}
 	}
-	t.settle()
 	return t
 }
 

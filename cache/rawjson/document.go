@@ -73,6 +73,7 @@ type Document struct {
 	valid      bool // see Program
 	unique     bool // see Program
 	missing    int  // paths still without a value, when unique
+	root       *node
 }
 
 // edit replaces a part of the source by nothing or by an empty string.
@@ -113,7 +114,7 @@ func (p *Program) Run(src []byte, doc *Document) error {
 // run walks the whole document and returns the index after the object.
 func (d *Document) run(p *Program) int {
 	d.valid, d.unique = p.valid, p.unique && !d.careful
-	d.missing = p.single
+	d.missing, d.root = p.single, p.root
 	i, end := skipSpace(d.src, 0), 0
 	if i >= len(d.src) || d.src[i] != '{' {
 		return fail(notObject, i)

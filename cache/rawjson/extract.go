@@ -34,7 +34,9 @@ func CompileExtractor(paths []Path) (*Extractor, error) {
 }
 
 // Unique returns an Extractor that takes for granted that no object in src has a
-// key twice. It stops reading once every path has its value, if none has [*].
+// key twice. It stops reading once every path has its value, if none has [*], or has been
+// passed, and of an object inside in which all wanted keys have been it only looks for the
+// end.
 // Kubernetes API servers write such JSON; an aggregated API server need not.
 func (e *Extractor) Unique() *Extractor {
 	p := *e.program

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 )
 
@@ -30,7 +31,9 @@ var ErrNotList = errors.New("read list: the body has no items, so it is not a li
 type ListReader struct {
 	s       stream
 	meta    ListMeta
+	name    string // of the member that has the items
 	members []byte // raw members other than items, to show a Status whole
+	columns []byte
 	where   listPlace
 	listed  bool // items was there
 	err     error
@@ -52,7 +55,12 @@ const maxMembers = 1 << 20
 // NewListReader returns a reader of the list in r. An item of more than maxItem
 // bytes (0 means 16 MiB) is ErrTooLarge.
 func NewListReader(r io.Reader, maxItem int) *ListReader {
-	return &ListReader{s: newStream(r, maxItem)}
+	return &ListReader{s: newStream(r, maxItem), name: "items"}
+}
+
+// NewTableReader returns a reader of the rows of the metav1.Table in r.
+func NewTableReader(r io.Reader, maxRow int) *ListReader {
+	return &ListReader{s: newStream(r, maxRow), name: "rows"}
 }
 
 // Next returns the raw JSON of the next item, valid until the next call and not
@@ -73,6 +81,10 @@ func (l *ListReader) Next() ([]byte, error) {
 // Meta returns what the list says about itself. It is complete once Next has
 // returned io.EOF: items may come first.
 func (l *ListReader) Meta() ListMeta { return l.meta }
+
+// Columns returns the columnDefinitions of a table as JSON, nil before they came and
+// where there are none. An API server writes them before the rows.
+func (l *ListReader) Columns() []byte { return l.columns }
 
 func (l *ListReader) next() ([]byte, error) {
 	for {
@@ -167,7 +179,7 @@ func (l *ListReader) member() error {
 	if c, err = l.due(); err != nil {
 		return err
 	}
-	if key == "items" {
+	if key == l.name {
 		return l.items(c)
 	}
 	if raw, err = l.valid(); err != nil {
@@ -180,7 +192,7 @@ func (l *ListReader) member() error {
 // items steps into the array of items.
 func (l *ListReader) items(c byte) error {
 	if l.listed {
-		return errors.New("read list: items occurs twice")
+		return fmt.Errorf("read list: %s occurs twice", l.name)
 	}
 	l.listed = true
 	if c == '[' {
@@ -193,7 +205,7 @@ func (l *ListReader) items(c byte) error {
 		return err
 	}
 	if string(raw) != "null" {
-		return fmt.Errorf("read list: items is %.40s, not an array", raw)
+		return fmt.Errorf("read list: %s is %.40s, not an array", l.name, raw)
 	}
 	l.where = afterMember
 	return nil
@@ -230,6 +242,8 @@ func (l *ListReader) note(key string, raw []byte) error {
 		l.meta.APIVersion = stringOrEmpty(raw)
 	case "kind":
 		l.meta.Kind = stringOrEmpty(raw)
+	case "columnDefinitions":
+		l.columns = slices.Clone(raw)
 	case "metadata":
 		return l.noteMetadata(raw)
 	}

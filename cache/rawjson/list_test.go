@@ -135,3 +135,33 @@ func FuzzList(f *testing.F) {
 		checkList(t, src, seed)
 	})
 }
+
+func TestTableReader(t *testing.T) {
+	const body = `{"kind":"Table","metadata":{"resourceVersion":"7"},"columnDefinitions":[{"name":"Name"}],"items":[1],"rows":[{"cells":["a"]},{"cells":["b"]}]}`
+	for seed := range uint64(20) {
+		l := NewTableReader(chop([]byte(body), seed), 0)
+		var rows []string
+		for {
+			raw, err := l.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(l.Columns()) != `[{"name":"Name"}]` {
+				t.Errorf("columns are %s when a row comes", l.Columns())
+			}
+			rows = append(rows, string(raw))
+		}
+		if got := strings.Join(rows, " "); got != `{"cells":["a"]} {"cells":["b"]}` || l.Meta().ResourceVersion != "7" {
+			t.Errorf("rows %s, %+v", got, l.Meta())
+		}
+	}
+	if _, err := NewTableReader(strings.NewReader(`{"items":[1]}`), 0).Next(); !errors.Is(err, ErrNotList) {
+		t.Errorf("a list read as a table: %v", err)
+	}
+	if _, err := NewTableReader(strings.NewReader(body[:len(body)-3]), 0).Next(); err != nil {
+		t.Errorf("the first row of half a table: %v", err)
+	}
+}

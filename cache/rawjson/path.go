@@ -104,6 +104,11 @@ func commaOutsideQuotes(s string) int {
 	return len(s)
 }
 
+// Computed is the path of a value that is nowhere in an object: what the function of a name
+// makes of it. It leads to a field of the name and "()", which no object has, and which
+// whoever asks for it adds to what is read.
+func Computed(function string) Path { return Path{s: function + "()"} }
+
 // String returns the canonical form: no leading dot, names in single quotes
 // where they hold anything but letters, digits, dashes and underscores.
 func (p Path) String() string { return p.s }
@@ -144,6 +149,9 @@ func (p Path) Multi() bool {
 func (p Path) steps() []step {
 	if p.IsZero() {
 		return nil
+	}
+	if strings.HasSuffix(p.s, "()") {
+		return []step{{kind: stepField, name: p.s}}
 	}
 	pp := pathParser{s: p.s, end: len(p.s)}
 	steps, err := pp.parseAll()

@@ -3,7 +3,8 @@ package rawjson
 // Projection builds, from an object, one that holds only the given paths. It is
 // immutable and safe for concurrent use.
 type Projection struct {
-	root *node
+	root   *node
+	unique bool
 }
 
 // CompileProjection makes a Projection of paths.
@@ -20,8 +21,13 @@ func CompileProjection(paths []Path) (*Projection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Projection{n}, nil
+	return &Projection{root: n}, nil
 }
+
+// Unique returns a Projection that takes for granted, as an Extractor's does, that no object
+// in src has a key twice, and that src is valid JSON. It stops reading once all that is
+// wanted has been.
+func (p *Projection) Unique() *Projection { return &Projection{root: p.root, unique: true} }
 
 // Append appends the projection of the object in src. Nesting and order stay. A
 // field that is missing, or that a path cannot step into, is absent. Elements
@@ -33,6 +39,7 @@ func (p *Projection) Append(dst, src []byte) ([]byte, error) {
 	d := documents.Get().(*Document)
 	defer d.release()
 	d.reset(src)
+	d.unique = p.unique
 	out, end := d.projectRoot(p.root, dst)
 	if failedFor(end, duplicate) {
 		d.reset(src)
@@ -50,7 +57,7 @@ func (d *Document) projectRoot(n *node, dst []byte) ([]byte, int) {
 	if i >= len(d.src) || d.src[i] != '{' {
 		return dst, fail(notObject, i)
 	}
-	dst, end := d.projectObject(n, dst, i, 1)
+	dst, end := d.projectObject(n, dst, i, 1, d.unique)
 	if end < 0 {
 		return dst, end
 	}
@@ -61,15 +68,16 @@ func (d *Document) projectRoot(n *node, dst []byte) ([]byte, int) {
 }
 
 // project appends what n wants of the value at i, within depth open containers.
-// It appends nothing if n wants nothing of that kind of value.
-func (d *Document) project(n *node, dst []byte, i, depth int) ([]byte, int) {
+// It appends nothing if n wants nothing of that kind of value. Where it is the last that is
+// wanted at all, nobody needs to know its end: that of src is as good.
+func (d *Document) project(n *node, dst []byte, i, depth int, last bool) ([]byte, int) {
 	if i >= len(d.src) {
 		return dst, fail(badSyntax, i)
 	}
 	if len(n.extract) == 0 && depth < maxDepth {
 		switch {
 		case d.src[i] == '{' && len(n.fields) > 0:
-			return d.projectObject(n, dst, i, depth+1)
+			return d.projectObject(n, dst, i, depth+1, last)
 		case d.src[i] == '[' && n.wantsElements():
 			return d.projectArray(n, dst, i, depth+1)
 		}
@@ -81,7 +89,7 @@ func (d *Document) project(n *node, dst []byte, i, depth int) ([]byte, int) {
 	return dst, end
 }
 
-func (d *Document) projectObject(n *node, dst []byte, i, depth int) ([]byte, int) {
+func (d *Document) projectObject(n *node, dst []byte, i, depth int, last bool) ([]byte, int) {
 	m := members{n: n, careful: d.careful || len(n.fields) > 64, base: len(d.last)}
 	i = skipSpace(d.src, i+1)
 	if i < len(d.src) && d.src[i] == '}' {
@@ -94,8 +102,11 @@ func (d *Document) projectObject(n *node, dst []byte, i, depth int) ([]byte, int
 	}
 	dst = append(dst, '{')
 	for {
-		if dst, i = d.projectMember(&m, dst, i, depth); i < 0 {
+		if dst, i = d.projectMember(&m, dst, i, depth, last); i < 0 {
 			return dst, i
+		}
+		if d.unique && m.complete() {
+			return append(dst, '}'), d.restOf(i, last)
 		}
 		i = skipSpace(d.src, i)
 		if i >= len(d.src) {
@@ -115,7 +126,7 @@ func (d *Document) projectObject(n *node, dst []byte, i, depth int) ([]byte, int
 
 // projectMember reads the member at i and appends it, with the comma before it,
 // if it is wanted.
-func (d *Document) projectMember(m *members, dst []byte, i, depth int) ([]byte, int) {
+func (d *Document) projectMember(m *members, dst []byte, i, depth int, last bool) ([]byte, int) {
 	key := i
 	f, i := d.key(m, i)
 	if i < 0 {
@@ -133,12 +144,20 @@ func (d *Document) projectMember(m *members, dst []byte, i, depth int) ([]byte, 
 	}
 	dst = append(append(dst, m.n.fields[f].quoted...), ':')
 	value := len(dst)
-	dst, end := d.project(m.n.fields[f].node, dst, i, depth)
+	dst, end := d.project(m.n.fields[f].node, dst, i, depth, last && m.complete())
 	if len(dst) == value {
 		return dst[:before], end
 	}
 	m.kept = true
 	return dst, end
+}
+
+// restOf is the end of the object of which i is within, at the end of a member.
+func (d *Document) restOf(i int, last bool) int {
+	if last {
+		return len(d.src)
+	}
+	return d.endOf(i)
 }
 
 func (d *Document) projectArray(n *node, dst []byte, i, depth int) ([]byte, int) {
@@ -176,7 +195,7 @@ func (d *Document) projectElement(n *node, dst []byte, k, i, depth int) ([]byte,
 	}
 	before, end := len(dst), i
 	if e := n.element(k); e != nil {
-		dst, end = d.project(e, dst, i, depth)
+		dst, end = d.project(e, dst, i, depth, false)
 	} else {
 		end = skipValue(d.src, i, depth)
 	}

@@ -11,6 +11,7 @@ const maxNodes = 1 << 14
 type node struct {
 	fields  []field
 	names   map[string]int // of fields, when there are many
+	all     uint64         // members.seen of an object that has all fields; 0 if there are none, or too many
 	star    *node          // elements that no index names
 	index   map[int]*node  // elements by index; includes what star wants of them
 	last    int            // the highest index, -1 if there is none
@@ -172,6 +173,10 @@ func (n *node) add(st step, c *node) {
 		n.last = max(n.last, st.index)
 	default:
 		n.fields = append(n.fields, field{name: st.name, quoted: appendQuoted(nil, st.name), node: c})
+		n.all = 0
+		if len(n.fields) <= maxSeen {
+			n.all = 1<<len(n.fields) - 1
+		}
 		n.indexNames()
 	}
 }

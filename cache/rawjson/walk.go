@@ -1,5 +1,7 @@
 package rawjson
 
+import "math/bits"
+
 // value reads the value at i, which n is about, within depth open containers.
 func (d *Document) value(n *node, i, depth int) int {
 	if i >= len(d.src) {
@@ -152,7 +154,7 @@ func (d *Document) container(n *node, i, depth int) int {
 
 // object reads the members of the object at i.
 func (d *Document) object(n *node, i, depth int) int {
-	m := members{n: n, open: i, careful: d.careful || len(n.fields) > 64, base: len(d.last)}
+	m := members{n: n, open: i, careful: d.careful || len(n.fields) > maxSeen, base: len(d.last)}
 	i = skipSpace(d.src, i+1)
 	if i < len(d.src) && d.src[i] == '}' {
 		return i + 1
@@ -169,6 +171,9 @@ func (d *Document) object(n *node, i, depth int) int {
 			return i
 		}
 		valueEnd := i
+		if d.unique && m.n.all != 0 && m.seen == m.n.all {
+			return d.rest(n, i)
+		}
 		i = skipSpace(d.src, i)
 		if i >= len(d.src) {
 			return fail(badSyntax, i)
@@ -188,6 +193,25 @@ func (d *Document) object(n *node, i, depth int) int {
 	}
 }
 
+// rest passes what follows the value that ends at i in an object of which nothing more is
+// wanted. Of the document itself nothing more need be read.
+func (d *Document) rest(n *node, i int) int {
+	if n == d.root {
+		return fail(satisfied, i)
+	}
+	return d.endOf(i)
+}
+
+// endOf is the end of the object of which i is within.
+func (d *Document) endOf(i int) int {
+	open := boundary{mode: inNested, open: '{', depth: 1}
+	length, done := open.feed(d.src[i:])
+	if !done {
+		return fail(badSyntax, len(d.src))
+	}
+	return i + length
+}
+
 // keepOrCut notes whether the member at key stays. One comma must go with a
 // member: the one before it if a member stays before, else the one after it,
 // up to the next key.
@@ -201,6 +225,9 @@ func (d *Document) keepOrCut(m *members, key, comma, valueEnd, next int) {
 		d.edits = append(d.edits, edit{start: key, end: next})
 	}
 }
+
+// maxSeen is how many fields members.seen has room for.
+const maxSeen = 64
 
 // members is the state of reading one object.
 type members struct {
@@ -223,6 +250,11 @@ func (m *members) again(f int) bool {
 	seen := m.seen&(1<<f) != 0
 	m.seen |= 1 << f
 	return seen
+}
+
+// complete reports whether all wanted fields have been. Careful walks never know.
+func (m *members) complete() bool {
+	return !m.careful && bits.OnesCount64(m.seen) == len(m.n.fields)
 }
 
 // key reads the key at i and its colon. It returns which field of m.n it names,

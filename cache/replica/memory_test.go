@@ -13,6 +13,7 @@ type memory struct {
 	mu      sync.Mutex
 	saved   map[cache.Resource]cache.Saved
 	records map[cache.Resource]map[cache.Key]cache.Record
+	ledgers map[string]map[string]string
 	fail    error
 	commits int
 	// dropping is called before a snapshot is dropped, if it is set.
@@ -20,7 +21,7 @@ type memory struct {
 }
 
 func newMemory() *memory {
-	return &memory{saved: map[cache.Resource]cache.Saved{}, records: map[cache.Resource]map[cache.Key]cache.Record{}}
+	return &memory{saved: map[cache.Resource]cache.Saved{}, records: map[cache.Resource]map[cache.Key]cache.Record{}, ledgers: map[string]map[string]string{}}
 }
 
 func (m *memory) Saved() (out []cache.Saved, err error) {
@@ -44,13 +45,24 @@ func (m *memory) Load(r cache.Resource, yield func(cache.Record) error) (cache.S
 	return saved, nil
 }
 
-func (m *memory) Commit(batches []cache.Batch) error {
+func (m *memory) Commit(batches []cache.Batch, ledgers []cache.LedgerChange) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fail != nil {
 		return m.fail
 	}
 	m.commits++
+	for _, c := range ledgers {
+		if c.Reset || m.ledgers[c.Name] == nil {
+			m.ledgers[c.Name] = map[string]string{}
+		}
+		for _, k := range c.Delete {
+			delete(m.ledgers[c.Name], string(k))
+		}
+		for _, e := range c.Put {
+			m.ledgers[c.Name][string(e.Key)] = string(e.Value)
+		}
+	}
 	for _, b := range batches {
 		r := b.Saved.Spec.Resource
 		dictionaries := maps.Clone(m.saved[r].Dictionaries)

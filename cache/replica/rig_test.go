@@ -27,11 +27,20 @@ var fakeSpec = cache.Spec{
 // rig is a running factory on a fake API server.
 type rig struct {
 	*Factory
-	api  *fakeAPI
-	stop func() error
+	api   *fakeAPI
+	begin func() // runs the factory
+	stop  func() error
 }
 
 func startRig(t *testing.T, api *fakeAPI, options Options, specs ...cache.Spec) *rig {
+	t.Helper()
+	r := prepareRig(t, api, options, specs...)
+	r.begin()
+	return r
+}
+
+// prepareRig is startRig without begin.
+func prepareRig(t *testing.T, api *fakeAPI, options Options, specs ...cache.Spec) *rig {
 	t.Helper()
 	if options.SaveInterval == 0 {
 		options.SaveInterval = 20 * time.Millisecond
@@ -55,8 +64,8 @@ func startRig(t *testing.T, api *fakeAPI, options Options, specs ...cache.Spec) 
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- f.Run(ctx) }()
-	r := &rig{Factory: f, api: api, stop: sync.OnceValue(func() error { cancel(); return <-done })}
+	begin := func() { go func() { done <- f.Run(ctx) }() }
+	r := &rig{Factory: f, api: api, begin: begin, stop: sync.OnceValue(func() error { cancel(); return <-done })}
 	t.Cleanup(func() { _ = r.stop() })
 	return r
 }

@@ -14,11 +14,17 @@ import (
 // memory is authoritative, and what changed is collected from the stores once
 // an interval, however often it changed.
 type saver struct {
-	committing sync.Mutex // one commit or drop at a time; taken before mu
+	committing sync.Mutex // one commit or drop at a time, and guards beside and awaited; taken before mu
+	beside     Beside     // nil if there is nothing
+	awaited    bool       // SaveNow was called since the copies were saved last
 
 	mu     sync.Mutex // guards status
 	status cache.SnapshotStatus
 }
+
+// hurry is how many times as often the copies are saved while somebody waits for what is
+// beside them: a save of what changed in a whole interval would hold them up for long.
+const hurry = 10
 
 // saveLoop saves once an interval until ctx ends.
 func (f *Factory) saveLoop(ctx context.Context) {
@@ -26,14 +32,17 @@ func (f *Factory) saveLoop(ctx context.Context) {
 		<-ctx.Done()
 		return
 	}
-	tick := time.NewTicker(f.options.SaveInterval)
+	tick := time.NewTicker(max(1, f.options.SaveInterval/hurry))
 	defer tick.Stop()
 	var failing bool
-	for {
+	for n := 1; ; n++ {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		if !f.due(n) {
+			continue
 		}
 		err := f.save()
 		if err != nil && !failing {
@@ -49,6 +58,13 @@ func (f *Factory) saveLoop(ctx context.Context) {
 	}
 }
 
+// due reports whether the copies are saved at the nth of so many ticks.
+func (f *Factory) due(n int) bool {
+	f.saver.committing.Lock()
+	defer f.saver.committing.Unlock()
+	return f.saver.awaited || n%hurry == 0
+}
+
 // taken is a batch with the store to give it back to if it cannot be committed.
 type taken struct {
 	informer *Informer
@@ -56,14 +72,16 @@ type taken struct {
 	batch    cache.Batch
 }
 
-// save commits what changed in all stores since the last save, in one
-// transaction.
+// save commits what changed in all stores since the last save, and what is saved beside
+// them, in one transaction. The order is what the two agree by: changes of the stores are
+// taken first, so that Beside is not asked before it can know of them.
 func (f *Factory) save() error {
 	if f.options.Snapshots == nil {
 		return nil
 	}
 	f.saver.committing.Lock()
 	defer f.saver.committing.Unlock()
+	f.saver.awaited = false
 	var all []taken
 	var batches []cache.Batch
 	for _, i := range f.Informers() {
@@ -72,13 +90,7 @@ func (f *Factory) save() error {
 			batches = append(batches, t.batch)
 		}
 	}
-	if len(batches) == 0 {
-		return f.options.Snapshots.Sweep() // what the last save could not, or what was erased
-	}
-	start := time.Now()
-	err := f.options.Snapshots.Commit(batches)
-	f.saver.note(start, err)
-	lost := errors.Is(err, cache.ErrNoSnapshot) || errors.Is(err, cache.ErrCorrupt) || errors.Is(err, cache.ErrReplaced)
+	err := f.commit(batches, true)
 	for _, t := range all {
 		if err != nil {
 			t.store.GiveBack(t.batch)
@@ -88,13 +100,11 @@ func (f *Factory) save() error {
 		t.informer.snapshot.committed = t.batch.Saved.SavedAt
 		t.informer.mu.Unlock()
 	}
-	if lost {
-		f.saveAllAnew()
-	}
+	f.afterCommit(err)
 	if err != nil {
 		return fmt.Errorf("commit snapshots: %w", err)
 	}
-	return f.options.Snapshots.Sweep()
+	return f.options.Snapshots.Sweep() // and what the last save could not, or what was erased
 }
 
 // saveAllAnew makes the next batch of every store hold all of it: the file was
@@ -107,7 +117,8 @@ func (f *Factory) saveAllAnew() {
 	}
 }
 
-func (s *saver) note(start time.Time, err error) {
+// note counts a commit. One of what is beside the copies does not say that they can be saved.
+func (s *saver) note(start time.Time, err error, all bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.CommitSeconds += time.Since(start).Seconds()
@@ -117,8 +128,10 @@ func (s *saver) note(start time.Time, err error) {
 		return
 	}
 	s.status.Commits++
-	s.status.Err = ""
-	s.status.LastCommit = time.Now()
+	if all {
+		s.status.Err = ""
+		s.status.LastCommit = time.Now()
+	}
 }
 
 // takeBatch collects what is to be saved of one informer. A resource of an

@@ -15,7 +15,7 @@ type ruled struct {
 	t *testing.T
 }
 
-func (r ruled) Commit(batches []cache.Batch) error {
+func (r ruled) Commit(batches []cache.Batch, ledgers []cache.LedgerChange) error {
 	for _, b := range batches {
 		dropped := len(b.Saved.Spec.Drop) > 0
 		for _, rec := range b.Put {
@@ -24,7 +24,7 @@ func (r ruled) Commit(batches []cache.Batch) error {
 			}
 		}
 	}
-	return r.memory.Commit(batches)
+	return r.memory.Commit(batches, ledgers)
 }
 
 // TestSavedUnderItsRule: objects are saved under the rule that they were cut by, also

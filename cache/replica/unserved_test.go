@@ -15,6 +15,7 @@ import (
 // or an event.
 func TestUnservedByOne(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
+		const rounds = 10
 		l, d, o := grown(t, 2, Options{})
 		lists := l.lists("pods")
 		l.each(func(m *member) {
@@ -25,7 +26,7 @@ func TestUnservedByOne(t *testing.T) {
 				return 0
 			}
 		}, l.members[1])
-		for n := range 10 {
+		for n := range rounds {
 			l.hangUp()
 			l.put("p1", fmt.Sprint("new", n))
 			d.equal(time.Minute)
@@ -33,7 +34,7 @@ func TestUnservedByOne(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		replaced, expired, events := o.counts()
-		if replaced+expired != 0 || l.lists("pods") != lists || len(events) != 10 {
+		if replaced+expired != 0 || l.lists("pods") != lists || len(events) != rounds {
 			t.Errorf("%d stores replaced, %d subscriptions ended, %d lists, events %v; want the 10 changes alone",
 				replaced, expired, l.lists("pods")-lists, events)
 		}
@@ -48,7 +49,9 @@ func TestUnservedByOne(t *testing.T) {
 		if asked, _ := l.asked(); most(asked, time.Now().Add(-5*time.Minute), 10*time.Second) > 30 {
 			t.Errorf("asked %d times in 10 seconds", most(asked, time.Now().Add(-5*time.Minute), 10*time.Second))
 		}
-		if lines, _ := d.records.since(0); len(lines) > 10 {
+		// Two of the beginning, and two for each time that it met that one: which of the two
+		// a connection meets is left to chance.
+		if lines, _ := d.records.since(0); len(lines) > 2+2*(rounds+1) {
 			t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, ""))
 		}
 	})

@@ -80,9 +80,13 @@ func parseAggregate(s string, start, end int) (Aggregate, error) {
 
 // ParsePaths reads the paths of groupBy and facets, separated by commas.
 func ParsePaths(parameter, s string) ([]rawjson.Path, error) {
-	paths, err := rawjson.ParsePaths(s)
-	if err != nil {
-		return nil, invalid(parameter, "%v", err)
+	var paths []rawjson.Path
+	for _, part := range rawjson.CommaSeparated(s) {
+		p, err := cache.ParseValueIn(s, part[0], part[1])
+		if err != nil {
+			return nil, invalid(parameter, "%v", err)
+		}
+		paths = append(paths, p)
 	}
 	for i, p := range paths {
 		if slices.Contains(paths[:i], p) {

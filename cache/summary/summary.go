@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/informerd/informerd/cache"
@@ -26,6 +27,8 @@ type Query struct {
 	GroupBy    []rawjson.Path
 	Aggregates []Aggregate
 	Facets     []rawjson.Path
+	// Unique says that no object has a key twice, see rawjson.Extractor.Unique.
+	Unique bool
 }
 
 // Summary is the answer to a Query.
@@ -58,12 +61,35 @@ type Count struct {
 // Summarize computes q over objects. A *cache.CostError says that there are too
 // many groups.
 func Summarize(ctx context.Context, q Query, objects []*cache.Object) (*Summary, error) {
+	return SummarizeAs(ctx, q, objects, func(dst []byte, i int) ([]byte, error) { return objects[i].AppendJSON(dst) })
+}
+
+// Computed reports whether q names values that are in no field of an object: SummarizeAs has
+// to write them.
+func (q Query) Computed() bool {
+	return slices.ContainsFunc(slices.Concat(q.GroupBy, q.Facets), cache.Computed)
+}
+
+// OfIdentity reports whether q is about nothing but what cache.OfIdentity names.
+func (q Query) OfIdentity() bool {
+	paths := slices.Concat(q.GroupBy, q.Facets)
+	for _, a := range q.Aggregates {
+		if !a.Path.IsZero() {
+			paths = append(paths, a.Path)
+		}
+	}
+	return len(paths) == 0 || cache.OfIdentity(paths)
+}
+
+// SummarizeAs is Summarize of other JSON than that which the objects are unpacked to:
+// write appends that of object i.
+func SummarizeAs(ctx context.Context, q Query, objects []*cache.Object, write func(dst []byte, i int) ([]byte, error)) (*Summary, error) {
 	p, err := compile(q)
 	if err != nil {
 		return nil, err
 	}
 	workers := make([]*collector, cache.Workers())
-	err = cache.Read(ctx, objects, func(worker, i int, json []byte) error {
+	err = cache.ReadAs(ctx, objects, write, func(worker, i int, json []byte) error {
 		if workers[worker] == nil {
 			workers[worker] = newCollector(p)
 		}
@@ -115,6 +141,9 @@ func compile(q Query) (*plan, error) {
 	if p.extractor, err = rawjson.CompileExtractor(p.paths); err != nil {
 		return nil, invalid("groupBy", "%v", err)
 	}
+	if q.Unique {
+		p.extractor = p.extractor.Unique()
+	}
 	return p, nil
 }
 
@@ -132,6 +161,9 @@ type collector struct {
 	groups map[string]*group
 	facets []map[scalar.Value]int
 	values [][]scalar.Value // of the current object, by path
+	reads  reads
+	keys   []scalar.Value // of the group that the current object is in
+	id     []byte         // of a group
 }
 
 // group is a Group in the making.
@@ -141,7 +173,7 @@ type group struct {
 }
 
 func newCollector(p *plan) *collector {
-	c := &collector{plan: p, groups: map[string]*group{}, values: make([][]scalar.Value, len(p.paths))}
+	c := &collector{plan: p, groups: map[string]*group{}, values: make([][]scalar.Value, len(p.paths)), reads: newReads(maxReads)}
 	for range p.Facets {
 		c.facets = append(c.facets, map[scalar.Value]int{})
 	}
@@ -154,7 +186,7 @@ func (c *collector) add(json []byte) error {
 		c.values[i] = c.values[i][:0]
 	}
 	err := c.extractor.Each(json, func(v rawjson.Value) bool {
-		if s := scalar.Of(v); !s.Missing() {
+		if s := c.reads.value(v); !s.Missing() {
 			c.values[v.Path] = append(c.values[v.Path], s)
 		}
 		return true
@@ -182,8 +214,11 @@ func tooMany(parameter string, limit int, what string) error {
 
 // distinct are the different values at a path, or the missing one.
 func distinct(values []scalar.Value) []scalar.Value {
-	if len(values) == 0 {
+	switch len(values) {
+	case 0:
 		return []scalar.Value{{}}
+	case 1:
+		return values
 	}
 	out := make([]scalar.Value, 0, len(values))
 	seen := map[scalar.Value]bool{}
@@ -196,8 +231,25 @@ func distinct(values []scalar.Value) []scalar.Value {
 	return out
 }
 
-// addToGroups adds the object to the group of every combination of its values.
+// addToGroups adds the object to the group of every combination of its values: mostly
+// there is one.
 func (c *collector) addToGroups() error {
+	c.keys = c.keys[:0]
+	for _, path := range c.plan.groups {
+		switch values := c.values[path]; len(values) {
+		case 0:
+			c.keys = append(c.keys, scalar.Value{})
+		case 1:
+			c.keys = append(c.keys, values[0])
+		default:
+			return c.addToCombinations()
+		}
+	}
+	c.addTo(c.group(c.keys))
+	return c.checkGroups()
+}
+
+func (c *collector) addToCombinations() error {
 	combinations := [][]scalar.Value{nil}
 	for _, path := range c.plan.groups {
 		values := distinct(c.values[path])
@@ -215,6 +267,10 @@ func (c *collector) addToGroups() error {
 	for _, keys := range combinations {
 		c.addTo(c.group(keys))
 	}
+	return c.checkGroups()
+}
+
+func (c *collector) checkGroups() error {
 	if len(c.groups) > MaxGroups {
 		return tooMany("groupBy", MaxGroups, "groups")
 	}
@@ -222,23 +278,24 @@ func (c *collector) addToGroups() error {
 }
 
 func (c *collector) group(keys []scalar.Value) *group {
-	id := groupID(keys)
-	g := c.groups[id]
+	c.id = appendGroupID(c.id[:0], keys)
+	g := c.groups[string(c.id)]
 	if g == nil {
-		g = &group{keys: keys, totals: make([]total, len(c.Aggregates))}
-		c.groups[id] = g
+		g = &group{keys: slices.Clone(keys), totals: make([]total, len(c.Aggregates))}
+		c.groups[string(c.id)] = g
 	}
 	return g
 }
 
-func groupID(keys []scalar.Value) string {
-	var b strings.Builder
+// groupID is the same for the same keys, and for no others.
+func groupID(keys []scalar.Value) string { return string(appendGroupID(nil, keys)) }
+
+func appendGroupID(dst []byte, keys []scalar.Value) []byte {
 	for _, k := range keys {
-		b.WriteByte(byte(k.Kind))
-		fmt.Fprintf(&b, "%d:", len(k.Text))
-		b.WriteString(k.Text)
+		dst = strconv.AppendInt(append(dst, byte(k.Kind)), int64(len(k.Text)), 10)
+		dst = append(append(dst, ':'), k.Text...)
 	}
-	return b.String()
+	return dst
 }
 
 func (c *collector) addTo(g *group) {
@@ -248,7 +305,7 @@ func (c *collector) addTo(g *group) {
 			continue
 		}
 		for _, v := range c.values[path] {
-			g.totals[i].add(c.Aggregates[i].Func, v)
+			g.totals[i].add(c.Aggregates[i].Func, v, &c.reads)
 		}
 	}
 }

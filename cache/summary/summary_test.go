@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -239,4 +241,55 @@ func FuzzSummarize(f *testing.F) {
 		}
 		_ = rows(s.Groups)
 	})
+}
+
+// TestUnique compares with the way that reads every object to its end, on objects that have
+// no key twice, and with more values than are remembered.
+func TestUnique(t *testing.T) {
+	amounts := []string{`"500m"`, `"1"`, `2`, `2.5`, `"1.5G"`, `"2026-01-02T00:00:00Z"`, `"x"`, `true`, `null`, `{"a":1}`, `[1]`, `"500m"`, `"9999999999999999999"`, `-3`, `"-100m"`, `1e3`}
+	var raw []string
+	for i := range 2 * maxReads {
+		raw = append(raw, fmt.Sprintf(`"spec":{"node":"n%d","c":[{"r":%s},{"r":%s}],"only%d":%s,"mem":"%dMi"},"status":{"phase":"p%d","uid":"%d%s"}`,
+			i%50, amounts[i%len(amounts)], amounts[i*7%len(amounts)], i%9, amounts[i%5], i%11, i%3, i, strings.Repeat("x", i%200)))
+	}
+	objs := objects(t, raw...)
+	for _, test := range []struct{ groupBy, agg, facets string }{
+		{"", "count(),sum(spec.c[*].r),avg(spec.c[*].r),min(spec.c[*].r),max(spec.c[*].r),count(spec.c[*].r)", ""},
+		{"spec.node", "sum(spec.c[*].r),sum(spec.only1),avg(spec.only3),sum(spec.mem)", "status.phase"},
+		{"status.phase,spec.c[0].r", "count(),sum(spec.c[1].r)", "spec.c[*].r,spec"},
+		{"status.uid", "count(),max(status.uid)", ""},
+	} {
+		q := query(t, test.groupBy, test.agg, test.facets)
+		want := model(t, q, objs)
+		for _, q.Unique = range []bool{false, true} {
+			got, err := Summarize(context.Background(), q, objs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rows(got.Groups) != rows(want.Groups) || !slices.Equal(got.Ignored, want.Ignored) || !reflect.DeepEqual(got.Facets, want.Facets) {
+				t.Errorf("groupBy=%s agg=%s, unique %v:\n%.2000s, want\n%.2000s", test.groupBy, test.agg, q.Unique, rows(got.Groups), rows(want.Groups))
+			}
+		}
+	}
+}
+
+// model reads one object after the other to its end, and remembers nothing of any.
+func model(t *testing.T, q Query, objects []*cache.Object) *Summary {
+	t.Helper()
+	p, err := compile(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCollector(p)
+	c.reads = newReads(0)
+	for _, o := range objects {
+		json, err := o.AppendJSON(nil)
+		if err == nil {
+			err = c.add(json)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c.summary()
 }

@@ -28,37 +28,30 @@ type total struct {
 // bounds are the least and greatest value, read as one type.
 type bounds struct{ least, greatest scalar.Key }
 
-func (t *total) add(function string, v scalar.Value) {
-	typ := v.Type()
+func (t *total) add(function string, v scalar.Value, r *reads) {
 	switch function {
 	case "sum", "avg":
-		if !t.plus(typ, v) {
+		if !t.plus(r.addend(v)) {
 			t.ignored++
 			return
 		}
 	case "min", "max":
-		t.extend(typ, v)
+		t.extend(v.Type(), v)
 	}
 	t.values++
 }
 
 // plus adds a number or quantity.
-func (t *total) plus(typ scalar.Type, v scalar.Value) bool {
-	switch typ {
-	case scalar.Number:
-		if n, err := strconv.ParseInt(v.Text, 10, 64); err == nil {
-			t.plusWhole(n)
-			return true
-		}
-		f, err := strconv.ParseFloat(v.Text, 64)
-		t.float, t.broken = t.float+f, true
-		return err == nil
-	case scalar.Quantity:
-		q, err := resource.ParseQuantity(v.Text)
-		t.plusAmount(q)
-		return err == nil
+func (t *total) plus(a addend) bool {
+	switch {
+	case a.whole:
+		t.plusWhole(a.number)
+	case a.typ == scalar.Number:
+		t.float, t.broken = t.float+a.float, true
+	case a.typ == scalar.Quantity:
+		t.plusAmount(a.amount)
 	}
-	return false
+	return a.ok
 }
 
 func (t *total) plusWhole(n int64) {

@@ -192,3 +192,4 @@ func (c computedFields) Reads() (paths []rawjson.Path) {
 
 func (computedFields) Hints() cache.Hints { return cache.Hints{} }
 func (computedFields) Clock() bool        { return false }
+func (computedFields) OfIdentity() bool   { return false }
