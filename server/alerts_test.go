@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -132,6 +133,42 @@ func aggregated(how string, by []string, in []sample) map[string]float64 {
 	return out
 }
 
+// handlerGauges are the metrics of one handler as alerts see them.
+type handlerGauges struct {
+	state        *prometheus.GaugeVec
+	oldest, dead prometheus.Gauge
+}
+
+func newHandlerGauges() *handlerGauges {
+	of := func(name string) prometheus.GaugeOpts {
+		return prometheus.GaugeOpts{Name: "informerd_handler_" + name, ConstLabels: prometheus.Labels{"name": "shop"}}
+	}
+	g := &handlerGauges{
+		prometheus.NewGaugeVec(of("state"), []string{"state"}), prometheus.NewGauge(of("oldest_pending_seconds")), prometheus.NewGauge(of("dead_letters")),
+	}
+	g.set("active", 3, 0)
+	return g
+}
+
+func handlerMetrics(w *world) *handlerGauges { return w.Metrics.(*handlerGauges) }
+
+func (g *handlerGauges) set(state string, oldest, dead float64) {
+	for _, s := range []string{"active", "waiting", "paused", "down"} {
+		g.state.WithLabelValues(s).Set(0)
+	}
+	g.state.WithLabelValues(state).Set(1)
+	g.oldest.Set(oldest)
+	g.dead.Set(dead)
+}
+
+func (g *handlerGauges) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(g, ch) }
+
+func (g *handlerGauges) Collect(ch chan<- prometheus.Metric) {
+	g.state.Collect(ch)
+	g.oldest.Collect(ch)
+	g.dead.Collect(ch)
+}
+
 // TestDocumentedAlerts: each proposed alert names metrics that there are, is quiet
 // while all is well, and fires when it should.
 func TestDocumentedAlerts(t *testing.T) {
@@ -158,8 +195,11 @@ func TestDocumentedAlerts(t *testing.T) {
 		"there is no snapshot":    {func(w *world) { w.caches.snapshot.Enabled = false }, []string{"InformerdNoSnapshot"}},
 		"the snapshot fails":      {func(w *world) { w.caches.snapshot.Failures++ }, []string{"InformerdNoSnapshot"}},
 		"the audit log has holes": {func(w *world) { w.Audit = lossy{} }, []string{"InformerdAuditIncomplete"}},
+		"a sink is away":          {func(w *world) { handlerMetrics(w).set("down", 60, 0) }, []string{"InformerdHandlerDown"}},
+		"deliveries are given up": {func(w *world) { handlerMetrics(w).set("active", 0, 3) }, []string{"InformerdDeadLetters"}},
+		"nobody claims":           {func(w *world) { handlerMetrics(w).set("active", 3600, 0) }, []string{"InformerdHandlerBehind"}},
 	} {
-		w := newWorld(t)
+		w := newWorld(t, func(o *Options) { o.Metrics = newHandlerGauges() })
 		before := scraped(t, w)
 		c.change(w)
 		now := scraped(t, w)

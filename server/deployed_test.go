@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/yaml"
+
+	"github.com/informerd/informerd/server/handlers"
 )
 
 const chart = "../deploy/helm/informerd/"
@@ -33,13 +35,13 @@ func TestChartAlerts(t *testing.T) {
 
 var (
 	fullName   = regexp.MustCompile(`fqName: "([^"]+)"`)
-	metricName = regexp.MustCompile(`\b(?:informerd|process|go)_[a-z0-9_]+`)
+	metricName = regexp.MustCompile(`\b(?:informerd|process|go|workqueue)_[a-z0-9_]+`)
 	labelName  = regexp.MustCompile(`(?:[{,]|by \()\s*\\?"?([a-z_]+)(?:\s*[=!~]|, |\))`)
 )
 
 // TestChartMetrics: what the chart's alerts and its dashboard ask for is there.
 func TestChartMetrics(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, func(o *Options) { o.Metrics = handlers.NewManager(handlers.Options{}) })
 	known := map[string]bool{}
 	descs := make(chan *prometheus.Desc)
 	go func() { w.registry.Describe(descs); close(descs) }()
@@ -65,7 +67,7 @@ func TestChartMetrics(t *testing.T) {
 			t.Errorf("%s: the test finds %v only", file, slices.Sorted(maps.Keys(asked)))
 		}
 		for _, m := range labelName.FindAllStringSubmatch(string(text), -1) {
-			if !strings.Contains(" alert cluster group resource state code le job instance version route method ", " "+m[1]+" ") {
+			if !strings.Contains(" alert cluster group resource state code le job instance version route method name ", " "+m[1]+" ") {
 				t.Errorf("%s asks for the label %s, which no metric has", file, m[1])
 			}
 		}

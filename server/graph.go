@@ -2,12 +2,13 @@ package server
 
 import (
 	"errors"
-	"fmt"
-	"hash/fnv"
 	"net/http"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/graph"
@@ -55,18 +56,23 @@ type graphEdge struct {
 	Why  string `json:"why"`
 }
 
-// nodeOf shows a node. Its id is the end of its paths in the API, unless
-// another object of the same name has taken them.
+// nodeOf shows a node.
 func nodeOf(n graph.Node) graphNode {
-	out := graphNode{
-		ID: objectID(n.Resource, n.Key), Resource: n.Resource, Kind: n.Kind,
+	return graphNode{
+		ID: string(appendNodeID(nil, &n)), Resource: n.Resource, Kind: n.Kind,
 		Namespace: n.Key.Namespace, Name: n.Key.Name, UID: n.UID,
 		State: n.State, Depth: n.Depth, Missing: n.Missing, Unknown: n.Unknown, Hub: n.Hub,
 	}
+}
+
+// appendNodeID writes the id of a node: the end of its paths in the API, unless another
+// object of the same name has taken them.
+func appendNodeID(dst []byte, n *graph.Node) []byte {
+	dst = appendObjectID(dst, n.Resource, n.Key)
 	if n.UID != "" && (n.Missing || n.Unknown) {
-		out.ID += "@" + n.UID
+		dst = append(append(dst, '@'), n.UID...)
 	}
-	return out
+	return dst
 }
 
 func graphAnswerOf(a *graph.Answer) *graphAnswer {
@@ -177,23 +183,6 @@ func parseEdges(p params, known []string) ([]string, error) {
 	return names, err
 }
 
-type danglingList struct {
-	list[danglingItem]
-	Unanswered []unansweredItem `json:"unanswered"`
-}
-
-// danglingItem is a reference to what is not there, or without a To a selector
-// that selects nothing.
-type danglingItem struct {
-	From     graphNode  `json:"from"`
-	To       *graphNode `json:"to,omitempty"`
-	Edge     string     `json:"edge"`
-	Why      string     `json:"why"`
-	Selector string     `json:"selector,omitempty"`
-
-	NamespaceSelector string `json:"namespaceSelector,omitempty"`
-}
-
 func (s *Server) listDangling(w http.ResponseWriter, r *http.Request) error {
 	p := paramsOf(r)
 	if err := negotiate(w, r, typeJSON); err != nil {
@@ -227,25 +216,15 @@ func (s *Server) listDangling(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := danglingAnswer(found)
-	answer.Unanswered = append(answer.Unanswered, missing...)
-	audit.From(r.Context()).Returned(len(answer.Items))
-	return writeTagged(w, r, answer, pretty)
-}
-
-func danglingAnswer(found *graph.DanglingAnswer) *danglingList {
-	answer := &danglingList{Unanswered: unansweredItems(found.Unanswered)}
-	answer.list = list[danglingItem]{Kind: "DanglingList", APIVersion: apiVersion, Items: []danglingItem{}}
-	answer.Metadata.Truncated = found.Truncated
-	for _, d := range found.Items {
-		item := danglingItem{From: nodeOf(d.From), Edge: d.Edge, Why: d.Why, Selector: d.Selector, NamespaceSelector: d.NamespaceSelector}
-		if d.To != nil {
-			to := nodeOf(*d.To)
-			item.To = &to
-		}
-		answer.Items = append(answer.Items, item)
+	audit.From(r.Context()).Returned(len(found.Items))
+	body, err := danglingJSON(found, missing)
+	if err == nil && pretty {
+		body, err = reply.AppendIndented(nil, body, "")
 	}
-	return answer
+	if err != nil {
+		return err
+	}
+	return writeTaggedBody(w, r, body)
 }
 
 // parseNamespaces reads globs over namespaces.
@@ -267,6 +246,11 @@ func writeTagged(w http.ResponseWriter, r *http.Request, value any, pretty bool)
 	if err != nil {
 		return err
 	}
+	return writeTaggedBody(w, r, body)
+}
+
+// writeTaggedBody is writeTagged of a value as JSON.
+func writeTaggedBody(w http.ResponseWriter, r *http.Request, body []byte) error {
 	if notModified(w, r, bodyTag(r, body)) {
 		return nil
 	}
@@ -274,7 +258,5 @@ func writeTagged(w http.ResponseWriter, r *http.Request, value any, pretty bool)
 }
 
 func bodyTag(r *http.Request, body []byte) string {
-	h := fnv.New64a()
-	_, _ = h.Write(body)
-	return etag(r, fmt.Sprintf("%x", h.Sum64()))
+	return etag(r, strconv.FormatUint(xxhash.Sum64(body), 16))
 }

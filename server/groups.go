@@ -3,7 +3,10 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"sort"
 	"strings"
+	"time"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/rawjson"
@@ -41,6 +44,42 @@ func (q *query) parseSummary(p params) (err error) {
 		q.groupOrder, err = s.ParseOrder(p.Get("sort"))
 	}
 	return err
+}
+
+// foundObjects are objects of one resource or of several, one after the other.
+type foundObjects struct {
+	objects []*cache.Object
+	kinds   []*viewed
+	ends    []int // up to where objects are of each of kinds
+}
+
+// foundOf are objects of one resource.
+func foundOf(kind *viewed, objects []*cache.Object) foundObjects {
+	return foundObjects{objects, []*viewed{kind}, []int{len(objects)}}
+}
+
+// of is the resource of object i.
+func (f *foundObjects) of(i int) *viewed {
+	return f.kinds[sort.SearchInts(f.ends, i+1)]
+}
+
+// summarize unpacks objects only if it has to: how many there are of a kind, or in a
+// namespace, is known without.
+func (q *query) summarize(ctx context.Context, f foundObjects) (*summary.Summary, error) {
+	wanted := q.summary
+	wanted.Unique = !slices.ContainsFunc(f.kinds, func(k *viewed) bool { return k.view.Spec.Aggregated })
+	switch {
+	case wanted.Computed():
+		return summary.SummarizeAs(ctx, wanted, f.objects, judgedJSON(f.objects, time.Now()))
+	case !wanted.OfIdentity():
+		return summary.Summarize(ctx, wanted, f.objects)
+	}
+	return summary.SummarizeAs(ctx, wanted, f.objects, func(dst []byte, i int) ([]byte, error) {
+		if named, ok := f.of(i).view.Spec.AppendIdentity(dst, f.objects[i]); ok {
+			return named, nil
+		}
+		return f.objects[i].AppendJSON(dst)
+	})
 }
 
 // checkSummary refuses what has no meaning for groups or facets.
@@ -88,8 +127,8 @@ func facetsOf(s *summary.Summary) []facet {
 }
 
 // groupList answers with groups of objects.
-func (q *query) groupList(ctx context.Context, objects []*cache.Object, meta listMeta) (*listing, error) {
-	s, err := summary.Summarize(ctx, q.summary, objects)
+func (q *query) groupList(ctx context.Context, found foundObjects, meta listMeta) (*listing, error) {
+	s, err := q.summarize(ctx, found)
 	if err != nil {
 		return nil, err
 	}

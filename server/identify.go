@@ -40,12 +40,8 @@ func unauthorized(err error) error {
 // mayRead refuses a path that is no resource to those who may not read it.
 func mayRead(h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		who := access.From(r.Context())
-		switch ok, err := who.Path(r.Context(), "get", r.URL.Path); {
-		case err != nil:
-			return access.Unknown(who, err)
-		case !ok:
-			return access.ForbiddenPath(who, "get", r.URL.Path)
+		if err := may(r, "get", r.URL.Path); err != nil {
+			return err
 		}
 		return h(w, r)
 	}

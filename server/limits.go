@@ -166,7 +166,8 @@ func limitURL(next http.Handler) http.Handler {
 }
 
 // refuseBody refuses a GET with a body: nothing here takes one, and reading it
-// away would let a slow sender hold a connection.
+// away would let a slow sender hold a connection. A POST has little time to send one;
+// readBody gives it its connection back.
 func refuseBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"net/http"
 	"strconv"
@@ -30,14 +31,17 @@ type listing struct {
 }
 
 // objectList lists the objects of a page as v shows them.
-func objectList(spec cache.Spec, page *cache.Page, v view) *listing {
-	enc := &encoder{view: v}
+func objectList(ctx context.Context, spec *cache.Spec, page *cache.Page, v view) *listing {
+	enc := newEncoder(v, !spec.Aggregated)
+	if v.named {
+		enc.spec = func(*cache.Object) *cache.Spec { return spec }
+	}
 	l := &listing{
-		Kind:       listKind(spec),
+		Kind:       listKind(*spec),
 		APIVersion: spec.GVR.GroupVersion().String(),
 		Metadata:   listMeta{ResourceVersion: page.Version, Continue: page.Continue, FilterErrors: faultsOf(page.Faults)},
 		count:      len(page.Objects),
-		item:       func(dst []byte, i int) ([]byte, error) { return enc.append(dst, page.Objects[i]) },
+		item:       itemsOf(ctx, enc, page.Objects),
 	}
 	if !v.uncounted {
 		l.Metadata.Remaining = page.Remaining

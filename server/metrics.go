@@ -28,7 +28,7 @@ func newRegistry(s *Server) (*prometheus.Registry, *httpMetrics) {
 		}, []string{"route", "method", "code"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "informerd_http_request_duration_seconds",
-			Help:    "Time from request to the end of the answer; watches are not counted.",
+			Help:    "Time from request to the end of the answer; watches and claims, which wait, are not counted.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}, []string{"route", "method"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -51,6 +51,9 @@ func newRegistry(s *Server) (*prometheus.Registry, *httpMetrics) {
 	r.MustRegister(m.requests, m.duration, m.inFlight, watchers, build, &collector{s.Caches, s.Lease}, s.relations,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	r.MustRegister(auditMetrics(s)...)
+	if s.Metrics != nil {
+		r.MustRegister(s.Metrics)
+	}
 	return r, m
 }
 
@@ -62,7 +65,7 @@ func (m *httpMetrics) observe(route string, r *http.Request, code string, took t
 		method = "other" // clients must not invent label values
 	}
 	m.requests.WithLabelValues(route, method, code).Inc()
-	if !isWatch(r) {
+	if !isWatch(r) && route != claimRoute {
 		m.duration.WithLabelValues(route, method).Observe(took.Seconds())
 	}
 }

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
-	"github.com/informerd/informerd/cache/summary"
 	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/reply"
 )
@@ -95,7 +94,7 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	if !q.timely() && !q.explain && missing == nil && notModified(w, r, tag) {
 		return nil
 	}
-	a, err := askKinds(r.Context(), views, q.Query, q.table)
+	a, err := askKinds(r.Context(), views, q.Query, q.table || q.named)
 	if err != nil {
 		return err
 	}
@@ -125,21 +124,21 @@ func (s *Server) answerKinds(w http.ResponseWriter, r *http.Request, q *query, k
 		return writeExplanation(w, r, a.plans, a.states, q.pretty)
 	}
 	if q.summary.Grouped {
-		l, err := q.groupList(r.Context(), a.objects, listMeta{Resources: a.states})
+		l, err := q.groupList(r.Context(), a.foundObjects, listMeta{Resources: a.states})
 		if err != nil {
 			return err
 		}
 		return writeList(w, r, l, q.groupView())
 	}
-	if err := q.Sort.Sort(r.Context(), a.objects); err != nil {
-		return err
-	}
-	facets, err := q.facets(r.Context(), a.objects)
+	facets, err := q.facets(r.Context(), a.foundObjects) // before they are put in another order
 	if err != nil {
 		return err
 	}
+	if err := q.Sort.Sort(r.Context(), a.objects); err != nil {
+		return err
+	}
 	objects := a.objects
-	a.objects, a.plans = nil, nil // not kept for further pages
+	a.objects, a.ends, a.plans = nil, nil, nil // not kept for further pages
 	part := s.pager.First(kindsQuestion(r, q, kinds), a, objects, q.limit)
 	if part.Continue != "" {
 		w.Header().Del("ETag")
@@ -198,22 +197,27 @@ func kindsToken(r *http.Request, q *query) string {
 }
 
 func (s *Server) kindsList(ctx context.Context, part *cache.Part[*kindsAnswer], v view) (*listing, error) {
-	a, enc := part.About, &encoder{view: v}
+	a := part.About
+	enc := newEncoder(v, !slices.ContainsFunc(a.kinds, func(k *viewed) bool { return k.view.Spec.Aggregated }))
+	if v.named {
+		enc.spec = func(o *cache.Object) *cache.Spec { return &a.kindOf(o).view.Spec }
+	}
+	show := itemsOf(ctx, enc, part.Objects)
 	l := &listing{
 		Kind: "List", APIVersion: "v1",
 		Metadata: listMeta{Continue: part.Continue, Resources: a.states},
 		count:    len(part.Objects),
 		item: func(dst []byte, i int) ([]byte, error) {
 			at := len(dst)
-			dst, err := enc.append(dst, part.Objects[i])
+			dst, err := show(dst, i)
 			if err == nil && a.clusters {
-				dst = insertCluster(dst, at, a.of(part.Objects[i]).view.Spec.Cluster)
+				dst = insertCluster(dst, at, a.kindOf(part.Objects[i]).view.Spec.Cluster)
 			}
 			return dst, err
 		},
 	}
 	if v.table {
-		if err := s.rows(ctx, l, part.Objects, a.of, a.clusters); err != nil {
+		if err := s.rows(ctx, l, part.Objects, a.kindOf, a.clusters, v); err != nil {
 			return nil, err
 		}
 	}
@@ -225,18 +229,19 @@ func (s *Server) kindsList(ctx context.Context, part *cache.Part[*kindsAnswer], 
 
 // kindsAnswer is what several resources hold of what was asked.
 type kindsAnswer struct {
-	states   []kindState
-	plans    []explanation
-	objects  []*cache.Object // by resource, then in the order of the query
-	clusters bool            // several were asked
-	// kinds are those of states, less what is not known yet. from says which one an object is of, where
-	// that is needed: for tables, and where several clusters were asked.
-	kinds []*viewed
-	from  map[*cache.Object]uint32
+	states []kindState
+	plans  []explanation
+	// foundObjects are by resource, then in the order of the query. Their kinds are those
+	// of states, less what is not known yet.
+	foundObjects
+	clusters bool // several were asked
+	// from says which of several kinds an object is of, where that is needed: for tables, for
+	// what is answered without unpacking objects, and where several clusters were asked.
+	from map[*cache.Object]uint32
 }
 
-// of is the resource of an object.
-func (a *kindsAnswer) of(o *cache.Object) *viewed { return a.kinds[a.from[o]] }
+// kindOf is the resource of an object.
+func (a *kindsAnswer) kindOf(o *cache.Object) *viewed { return a.kinds[a.from[o]] }
 
 // insertCluster makes the object that begins at a position of dst say which
 // cluster it is from.
@@ -255,10 +260,10 @@ func insertCluster(dst []byte, at int, cluster string) []byte {
 // askKinds asks one resource after the other; each is searched on all
 // processors. A resource that cannot answer is named with the reason. If none
 // can, that is the error.
-func askKinds(ctx context.Context, kinds []*viewed, q cache.Query, table bool) (*kindsAnswer, error) {
-	a := &kindsAnswer{states: []kindState{}, plans: []explanation{}, kinds: kinds}
+func askKinds(ctx context.Context, kinds []*viewed, q cache.Query, whose bool) (*kindsAnswer, error) {
+	a := &kindsAnswer{states: []kindState{}, plans: []explanation{}, foundObjects: foundObjects{kinds: kinds}}
 	a.clusters = slices.ContainsFunc(kinds, func(k *viewed) bool { return k.view.Spec.Cluster != kinds[0].view.Spec.Cluster })
-	if table || a.clusters {
+	if (whose || a.clusters) && len(kinds) > 1 {
 		a.from = map[*cache.Object]uint32{}
 	}
 	q.Sort = nil // over all of them, later
@@ -266,6 +271,7 @@ func askKinds(ctx context.Context, kinds []*viewed, q cache.Query, table bool) (
 	answered := 0
 	for i := range kinds {
 		state, err := a.ask(ctx, i, q)
+		a.ends = append(a.ends, len(a.objects))
 		if err != nil {
 			if !isOwn(err) {
 				return nil, err
@@ -393,11 +399,11 @@ func revisionsOf(kinds []*viewed) string {
 }
 
 // facets computes the facets that q asks for, none if it does not.
-func (q *query) facets(ctx context.Context, objects []*cache.Object) ([]facet, error) {
+func (q *query) facets(ctx context.Context, found foundObjects) ([]facet, error) {
 	if len(q.summary.Facets) == 0 {
 		return nil, nil
 	}
-	s, err := summary.Summarize(ctx, q.summary, objects)
+	s, err := q.summarize(ctx, found)
 	if err != nil {
 		return nil, err
 	}

@@ -83,13 +83,13 @@ func (s *Server) answerFound(w http.ResponseWriter, r *http.Request, res *viewed
 	}
 	if q.summary.Grouped {
 		setAnswered(w.Header(), r, res, q, found)
-		l, err := q.groupList(r.Context(), found.Objects, listMeta{ResourceVersion: found.Version, FilterErrors: faultsOf(found.Faults)})
+		l, err := q.groupList(r.Context(), foundOf(res, found.Objects), listMeta{ResourceVersion: found.Version, FilterErrors: faultsOf(found.Faults)})
 		if err != nil {
 			return err
 		}
 		return writeList(w, r, l, q.groupView())
 	}
-	facets, err := q.facets(r.Context(), found.Objects)
+	facets, err := q.facets(r.Context(), foundOf(res, found.Objects))
 	if err != nil {
 		return err
 	}
@@ -104,10 +104,10 @@ func (s *Server) writePage(w http.ResponseWriter, r *http.Request, res *viewed, 
 	if page.Continue != "" || q.token != "" {
 		w.Header().Del("ETag")
 	}
-	l := objectList(res.view.Spec, page, q.view)
+	l := objectList(r.Context(), &res.view.Spec, page, q.view)
 	l.Facets = facets
 	if q.table {
-		if err := s.rows(r.Context(), l, page.Objects, func(*cache.Object) *viewed { return res }, false); err != nil {
+		if err := s.rows(r.Context(), l, page.Objects, func(*cache.Object) *viewed { return res }, false, q.view); err != nil {
 			return err
 		}
 	}

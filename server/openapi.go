@@ -23,13 +23,23 @@ type openInfo struct {
 }
 
 type openPath struct {
-	Get openOperation `json:"get"`
+	Get  *openOperation `json:"get,omitempty"`
+	Post *openOperation `json:"post,omitempty"`
+}
+
+// operation is the one that a path has.
+func (p openPath) operation() openOperation {
+	if p.Post != nil {
+		return *p.Post
+	}
+	return *p.Get
 }
 
 type openOperation struct {
 	OperationID string                  `json:"operationId"`
 	Summary     string                  `json:"summary"`
 	Parameters  []openParameter         `json:"parameters,omitempty"`
+	RequestBody *openBody               `json:"requestBody,omitempty"`
 	Responses   map[string]openResponse `json:"responses"`
 }
 
@@ -40,6 +50,11 @@ type openParameter struct {
 	Required    bool       `json:"required,omitempty"`
 	Explode     *bool      `json:"explode,omitempty"`
 	Schema      openSchema `json:"schema"`
+}
+
+type openBody struct {
+	Description string               `json:"description"`
+	Content     map[string]openMedia `json:"content"`
 }
 
 type openResponse struct {
@@ -62,6 +77,7 @@ type openSchema struct {
 	Properties           map[string]openSchema `json:"properties,omitempty"`
 	AdditionalProperties *openSchema           `json:"additionalProperties,omitempty"`
 	OneOf                []openSchema          `json:"oneOf,omitempty"`
+	Nullable             bool                  `json:"nullable,omitempty"`
 }
 
 type openComponents struct {
@@ -96,7 +112,13 @@ func (s *Server) describe() openAPI {
 			continue
 		}
 		path := strings.Replace(pattern, "*", "{value}", 1)
-		doc.Paths[path] = openPath{Get: operation(path, routeDocs[pattern], parameters)}
+		if s.posts[pattern] {
+			op := operation("post", path, routeDocs[pattern], parameters)
+			doc.Paths[path] = openPath{Post: &op}
+			continue
+		}
+		op := operation("get", path, routeDocs[pattern], parameters)
+		doc.Paths[path] = openPath{Get: &op}
 	}
 	return doc
 }
@@ -108,8 +130,8 @@ func described(pattern string) bool {
 
 var pathParameter = regexp.MustCompile(`{(\w+)}`)
 
-func operation(path string, route routeDoc, parameters []string) openOperation {
-	op := openOperation{OperationID: operationID(path), Summary: route.summary, Responses: map[string]openResponse{
+func operation(method, path string, route routeDoc, parameters []string) openOperation {
+	op := openOperation{OperationID: operationID(method, path), Summary: route.summary, Responses: map[string]openResponse{
 		"200":     {Description: route.answer, Content: route.content(parameters)},
 		"default": {Description: "Why there is no answer", Content: map[string]openMedia{typeJSON: {ref("Status")}}},
 	}}
@@ -121,12 +143,15 @@ func operation(path string, route routeDoc, parameters []string) openOperation {
 	for _, name := range slices.Sorted(slices.Values(parameters)) {
 		op.Parameters = append(op.Parameters, route.parameter(name, repeats(name, parameters)))
 	}
+	if route.body != "" {
+		op.RequestBody = &openBody{Description: route.bodyText, Content: map[string]openMedia{typeJSON: {ref(route.body)}}}
+	}
 	return op
 }
 
-// operationID makes getV1ResourcesResourceObjects of a path.
-func operationID(path string) string {
-	id := "get"
+// operationID makes getV1ResourcesResourceObjects of a method and a path.
+func operationID(method, path string) string {
+	id := method
 	for word := range strings.FieldsFuncSeq(path, func(c rune) bool { return strings.ContainsRune("/{}.", c) }) {
 		id += strings.ToUpper(word[:1]) + word[1:]
 	}

@@ -7,6 +7,7 @@ type routeDoc struct {
 	summary, answer string
 	media           string   // of a text; otherwise the answer is JSON
 	schemas         []string // one of them
+	body, bodyText  string   // its schema, and what it is for; empty: none is needed
 	// parameters are those that mean something else here than on other routes.
 	parameters map[string]parameterDoc
 }
@@ -41,6 +42,7 @@ var routeDocs = map[string]routeDoc{
 	"/v1/health/{resource}/{namespace}/{name}": {
 		summary: "The health of one object and of what it owns", answer: "The health", schemas: []string{"Health"},
 		parameters: map[string]parameterDoc{"limit": {"At most so many of what it owns", natural}}},
+	"/v1/drain/{node}": {summary: "What draining a node would do to its pods: what would be blocked, lost, interrupted or moved", answer: "A Drain", schemas: []string{"Drain"}},
 	"/v1/graph/dangling": {
 		summary: "References to what is not there, and selectors that select nothing", answer: "A DanglingList", schemas: []string{"List"},
 		parameters: map[string]parameterDoc{"kinds": {"Resources, separated by commas: only what they hold or what names them", text}}},
@@ -51,11 +53,35 @@ var routeDocs = map[string]routeDoc{
 			"output": {"JSON, or DOT for Graphviz", oneOf("json", "dot")},
 			"limit":  {"At most so many nodes", natural},
 		}},
+	"/v1/handlers": {summary: "The handlers that deliver changes, and how they are", answer: "A HandlerList", schemas: []string{"HandlerList"}},
+	"/v1/handlers/{handler}": {
+		summary: "One handler, with the resources it follows", answer: "The handler", schemas: []string{"Handler"}},
+	"/v1/handlers/{handler}/deadletters": {
+		summary: "The keys whose delivery was given up", answer: "A DeadLetterList", schemas: []string{"DeadLetterList"}},
+	"/v1/handlers/{handler}/claim": {
+		summary: "Wait for keys of a handler without a sink, and borrow them", answer: "A ClaimList, empty if there was none", schemas: []string{"ClaimList"}},
+	"/v1/handlers/{handler}/ack": {
+		summary: "What was claimed has been dealt with", answer: "A result for each token", schemas: []string{"TokenResults"},
+		body: "Tokens", bodyText: "The tokens of the claims; or token in the URL"},
+	"/v1/handlers/{handler}/nack": {
+		summary: "Give claims back, to be had again after a while", answer: "A result for each token", schemas: []string{"TokenResults"},
+		body: "Tokens", bodyText: "The tokens of the claims; or token in the URL"},
+	"/v1/handlers/{handler}/extend": {
+		summary: "Keep claims for longer", answer: "A result for each token", schemas: []string{"TokenResults"},
+		body: "Tokens", bodyText: "The tokens of the claims; or token in the URL",
+		parameters: map[string]parameterDoc{"lease": {"How long they are kept from now on, 30s by default", text}}},
+	"/v1/handlers/{handler}/pause":  {summary: "Deliver nothing until it is resumed", answer: "What it is now", schemas: []string{"Steered"}},
+	"/v1/handlers/{handler}/resume": {summary: "Deliver again", answer: "What it is now", schemas: []string{"Steered"}},
+	"/v1/handlers/{handler}/redrive": {
+		summary: "Send dead letters again", answer: "How many", schemas: []string{"Redriven"},
+		body: "Keys", bodyText: "Which; all without a body"},
 }
 
 var objectSchemas = []string{"ObjectList", "GroupList", "Table", "Explanation"}
 
 var pathDocs = map[string]string{
+	"handler":   "The name of a handler",
+	"node":      "The name of a node",
 	"resource":  "A name that kubectl accepts: pods, deployments.apps, deployments.v1.apps, po",
 	"namespace": "The namespace, - for objects of cluster scope",
 	"name":      "The name of the object",
@@ -118,6 +144,12 @@ var parameterDocs = map[string]parameterDoc{
 	"status":          {"Which to list, separated by commas: bad, progressing, unknown, good; default bad,progressing", text},
 	"all":             {"List also what belongs to something that is listed for the same trouble", boolean},
 	"stale":           {"ok: ready although the API server has been silent for longer than a proof lasts", oneOf("ok")},
+	"max":             {"At most so many keys, 1 to 1000; default 1", natural},
+	"lease":           {"How long they are lent, 30s by default; the handler's maxLease at most", text},
+	"wait":            {"How long to wait for the first key, 0s to 1m; default 30s", text},
+	"token":           {"The token of a claim; several are given several times, or in the body", text},
+	"after":           {"After how long it is to be had again; default what the handler's retry says", text},
+	"reason":          {"Why, for who looks at the handler", text},
 	"verbose":         {"The full text also when ready", boolean},
 }
 
@@ -158,7 +190,7 @@ func healthCountsSchema(more map[string]openSchema) openSchema {
 	return object(properties)
 }
 
-var schemas = map[string]openSchema{
+var querySchemas = map[string]openSchema{
 	"Any":        object(nil),
 	"Object":     object(map[string]openSchema{"apiVersion": text, "kind": text, "metadata": object(nil)}),
 	"List":       listOf(object(nil), nil),
@@ -179,6 +211,14 @@ var schemas = map[string]openSchema{
 	"HealthList": listOf(healthItemSchema(map[string]openSchema{"affected": natural, "cause": healthItemSchema(nil)}), map[string]openSchema{
 		"summary": healthCountsSchema(nil), "resources": arrayOf(healthCountsSchema(map[string]openSchema{"resource": text, "kind": text})),
 		"namespaces": arrayOf(healthCountsSchema(map[string]openSchema{"namespace": text})), "unanswered": arrayOf(object(nil)),
+	}),
+	"Drain": object(map[string]openSchema{
+		"kind": text, "apiVersion": text, "node": text, "partial": boolean, "budgetsUnknown": boolean, "summary": object(map[string]openSchema{
+			"blocked": natural, "lost": natural, "interrupted": natural, "moves": natural, "finished": natural, "stays": natural}),
+		"items": arrayOf(object(map[string]openSchema{
+			"id": text, "namespace": text, "name": text, "fate": {Type: "string", Enum: []any{"blocked", "lost", "interrupted", "moves", "finished", "stays"}},
+			"reason": text, "controller": text, "losesData": boolean,
+		})),
 	}),
 	"Health": object(map[string]openSchema{
 		"kind": text, "apiVersion": text, "metadata": ref("ListMeta"), "unanswered": arrayOf(object(nil)), "children": arrayOf(healthItemSchema(nil)),

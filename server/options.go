@@ -11,8 +11,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/informerd/informerd/cache/graph"
 	"github.com/informerd/informerd/server/access"
+	"github.com/informerd/informerd/server/handlers"
 	"github.com/informerd/informerd/server/kubeapi"
 )
 
@@ -34,7 +37,8 @@ type Options struct {
 	// Log gets server errors at Error, requests refused and failed at Debug.
 	// Default: discarded.
 	Log *slog.Logger
-	// Web holds the browser page, index.html at its root. Nil: no page.
+	// Web holds the browser page, index.html at its root. Its files must not change.
+	// Nil: no page.
 	Web fs.FS
 	// Version is what /metrics says of the build.
 	Version string
@@ -55,6 +59,14 @@ type Options struct {
 
 	// Audit gets who asked for what; nil: it is not recorded.
 	Audit Audit
+
+	// Handlers are those that deliver changes. Nil: there are none.
+	Handlers handlers.Surface
+	// HandlersTrouble is why Handlers is nil although some are configured.
+	HandlersTrouble string
+
+	// Metrics are shown on /metrics beside the server's own. Nil: none.
+	Metrics prometheus.Collector
 
 	// Upstream finds the API server of a cluster, for what the Kubernetes API
 	// cannot answer from a copy. Nil: it answers from copies only.

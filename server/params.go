@@ -19,7 +19,7 @@ import (
 // repeats tells the parameters that may be given several times on a route that
 // knows some: questions for objects of many resources may be put to several clusters.
 func repeats(name string, known []string) bool {
-	return name == "namespace" || name == "index" || name == "cluster" && slices.Contains(known, "resources") && slices.Contains(known, "groupBy")
+	return name == "namespace" || name == "index" || name == "token" || name == "cluster" && slices.Contains(known, "resources") && slices.Contains(known, "groupBy")
 }
 
 const (

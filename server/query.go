@@ -152,7 +152,7 @@ func (q *query) parseSelection(p params) error {
 		if err != nil {
 			return err
 		}
-		q.Sort = order
+		q.Sort = judgedOrder(order, time.Now())
 	}
 	for _, text := range p.Values["index"] {
 		index, value, ok := strings.Cut(text, ":")

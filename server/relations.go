@@ -265,11 +265,17 @@ func (p params) between(name string, def, least, most int) (int, error) {
 
 // objectID is the end of an object's paths in the API.
 func objectID(resource string, key cache.Key) string {
+	return string(appendObjectID(nil, resource, key))
+}
+
+func appendObjectID(dst []byte, resource string, key cache.Key) []byte {
 	namespace := key.Namespace
 	if namespace == "" {
 		namespace = "-"
 	}
-	return resource + "/" + namespace + "/" + key.Name
+	dst = append(append(dst, resource...), '/')
+	dst = append(append(dst, namespace...), '/')
+	return append(dst, key.Name...)
 }
 
 // unansweredItem is a resource that an answer over many lacks.

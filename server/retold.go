@@ -61,9 +61,9 @@ func (t *retold) compute(ctx context.Context, kinds []*viewed) ([]byte, error) {
 
 func (t *retold) listing(ctx context.Context, a *kindsAnswer) (*listing, error) {
 	if t.query.summary.Grouped {
-		return t.query.groupList(ctx, a.objects, listMeta{Resources: a.states})
+		return t.query.groupList(ctx, a.foundObjects, listMeta{Resources: a.states})
 	}
-	facets, err := t.query.facets(ctx, a.objects)
+	facets, err := t.query.facets(ctx, a.foundObjects)
 	return &listing{Kind: "FacetList", APIVersion: apiVersion, Metadata: listMeta{Resources: a.states}, Facets: facets}, err
 }
 

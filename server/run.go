@@ -32,6 +32,7 @@ type Server struct {
 	log        *slog.Logger
 	hosts      []string
 	parameters map[string][]string // of each route
+	posts      map[string]bool     // the routes that are for POST
 	handler    http.Handler
 	compress   func(http.Handler) http.Handler
 	registry   *prometheus.Registry
@@ -47,6 +48,7 @@ type Server struct {
 	relations  *relations
 	kube       *kubeapi.API
 	schemas    kindSchemas
+	pageFiles  sync.Map       // *pageFile by name
 	cert       *certificate   // nil: plain HTTP
 	taken      sync.WaitGroup // requests whose connection is a WebSocket
 
@@ -69,6 +71,7 @@ func New(opts Options) (*Server, error) {
 		Options:    opts,
 		log:        opts.Log,
 		parameters: map[string][]string{},
+		posts:      map[string]bool{},
 		requests:   fair.NewPlaces(opts.MaxConcurrent),
 		short:      fair.NewPlaces(opts.MaxConcurrent),
 		watches:    fair.NewPlaces(opts.MaxWatches),
@@ -160,6 +163,11 @@ func (s *Server) Run(ctx context.Context) error {
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	s.log.Info("serving", "address", s.Addr(), "url", s.URL())
+	keeping, cancel := context.WithCancel(ctx)
+	var kept sync.WaitGroup
+	kept.Go(func() { s.keepHealth(keeping) })
+	defer kept.Wait()
+	defer cancel()
 
 	served := make(chan error, 1)
 	if s.cert == nil {

@@ -40,7 +40,10 @@ func (s *Server) ownRoutes(r chi.Router) {
 		s.get(r, "/v1/resources/{resource}/objects/{namespace}/{name}", s.getObject,
 			"cluster", "pretty", "fields", "view", "resourceVersion", "timeout")
 		s.get(r, "/v1/resources/{resource}/indexes", s.listIndexes, "cluster", "pretty")
+		s.handlerRoutes(r)
 	})
+	// A claim waits as a stream does, and has a place of a stream.
+	s.post(r.With(s.spareMemory, s.shareProcessors), claimRoute, s.claim, "max", "lease", "wait")
 	r.Group(func(r chi.Router) {
 		r.Use(s.spareMemory, s.shareProcessors, s.limitConcurrent(s.requests), s.limitTime)
 		s.get(r, "/v1/resources/{resource}/objects", s.listObjects, append(selection, "watch", "timeoutSeconds")...)
@@ -52,6 +55,7 @@ func (s *Server) ownRoutes(r chi.Router) {
 		s.get(r, "/v1/complete", s.complete, "cluster", "pretty", "for", "resource", "path", "prefix", "limit")
 		s.get(r, "/v1/health", s.listHealth, "cluster", "pretty", "resources", "namespace", "labelSelector", "status", "all", "limit", "watch", "timeoutSeconds")
 		s.get(r, "/v1/health/{resource}/{namespace}/{name}", s.getHealth, "cluster", "pretty", "limit")
+		s.get(r, "/v1/drain/{node}", s.foreseeDrain, "cluster", "pretty")
 		s.get(r, "/v1/graph/dangling", s.listDangling, "cluster", "pretty", "namespace", "kinds", "limit")
 		s.get(r, "/v1/graph/{resource}/{namespace}/{name}", s.getGraph,
 			"cluster", "pretty", "depth", "direction", "kinds", "edges", "through", "limit", "view", "output")

@@ -30,7 +30,7 @@ type tableRow struct {
 	Cluster  string          `json:"cluster,omitempty"`
 	Resource string          `json:"resource"`
 	Cells    []any           `json:"cells"`
-	Object   json.RawMessage `json:"object"` // its metadata
+	Object   json.RawMessage `json:"object"` // its metadata, or the fields that were asked for
 }
 
 // table is what rows are made from.
@@ -38,56 +38,81 @@ type table struct {
 	of       func(*cache.Object) *viewed // which resource an object is of
 	clusters bool                        // they are of several
 	columns  []tableColumns
-	cells    map[*cache.Object][]any
+	cells    [][]any // by the position of the object
 }
 
 // rows makes of l, a list of objects, one of their rows.
-func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, of func(*cache.Object) *viewed, clusters bool) error {
-	t := &table{of: of, clusters: clusters, columns: []tableColumns{}, cells: make(map[*cache.Object][]any, len(objects))}
+func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, of func(*cache.Object) *viewed, clusters bool, v view) error {
+	t := &table{of: of, clusters: clusters, columns: []tableColumns{}, cells: make([][]any, len(objects))}
 	if err := t.print(ctx, s.kube, objects); err != nil {
 		return err
 	}
 	enc := &encoder{view: partialView}
+	if v.projection != nil {
+		enc.view = v
+	}
+	if v.named {
+		enc.spec = func(o *cache.Object) *cache.Spec { return &of(o).view.Spec }
+	}
 	l.Kind, l.APIVersion, l.Columns = "Table", apiVersion, t.columns
 	l.item = func(dst []byte, i int) ([]byte, error) {
-		object, err := enc.append(nil, objects[i])
-		if err != nil {
-			return dst, err
-		}
-		spec := of(objects[i]).view.Spec
-		row, err := reply.JSON(tableRow{t.cluster(spec), spec.Name(), t.cells[objects[i]], object}, false)
-		return append(dst, row...), err
+		return t.appendRow(dst, enc, objects[i], t.cells[i])
 	}
 	return nil
 }
 
+// appendRow appends a tableRow.
+func (t *table) appendRow(dst []byte, enc *encoder, o *cache.Object, cells []any) ([]byte, error) {
+	spec := &t.of(o).view.Spec
+	dst = append(dst, '{')
+	if cluster := t.cluster(spec); cluster != "" {
+		dst = append(reply.AppendText(append(dst, `"cluster":`...), cluster), ',')
+	}
+	dst = append(reply.AppendText(append(dst, `"resource":`...), spec.Name()), `,"cells":[`...)
+	var err error
+	for i, cell := range cells {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dst, err = reply.AppendValue(dst, cell); err != nil {
+			return dst, err
+		}
+	}
+	dst, err = enc.append(append(dst, `],"object":`...), o)
+	return append(dst, '}'), err
+}
+
 // print fills in columns, in the order in which resources appear, and cells.
 func (t *table) print(ctx context.Context, api *kubeapi.API, objects []*cache.Object) error {
-	byResource := map[*viewed][]*cache.Object{}
+	positions := map[*viewed][]int{}
 	var order []*viewed
-	for _, o := range objects {
+	for i, o := range objects {
 		r := t.of(o)
-		if byResource[r] == nil {
+		if positions[r] == nil {
 			order = append(order, r)
 		}
-		byResource[r] = append(byResource[r], o)
+		positions[r] = append(positions[r], i)
 	}
 	for _, r := range order {
-		printed, err := api.Print(ctx, r.view, byResource[r])
+		those := make([]*cache.Object, len(positions[r]))
+		for n, i := range positions[r] {
+			those[n] = objects[i]
+		}
+		printed, err := api.Print(ctx, r.view, those)
 		if err != nil {
 			return err
 		}
-		spec := r.view.Spec
+		spec := &r.view.Spec
 		t.columns = append(t.columns, tableColumns{t.cluster(spec), spec.Name(), spec.Namespaced, printed.Columns})
-		for i, o := range byResource[r] {
-			t.cells[o] = printed.Rows[i]
+		for n, i := range positions[r] {
+			t.cells[i] = printed.Rows[n]
 		}
 	}
 	return nil
 }
 
 // cluster is said only where there are several.
-func (t *table) cluster(spec cache.Spec) string {
+func (t *table) cluster(spec *cache.Spec) string {
 	if t.clusters {
 		return spec.Cluster
 	}

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,12 +118,93 @@ func TestOutputTable(t *testing.T) {
 	}
 }
 
+// TestTableFields: rows have beside their cells what was asked for, and no more.
+func TestTableFields(t *testing.T) {
+	w := newWorld(t, printing)
+	for _, path := range []string{podObjects + "?", "/v1/query?resources=pods&", "/v1/query?resources=pods,nodes&"} {
+		for fields, want := range map[string]string{
+			"metadata.namespace":                     `{"metadata":{"namespace":"a"}}`,
+			"metadata.namespace,spec.nodeName":       `{"metadata":{"namespace":"a"},"spec":{"nodeName":"n1"}}`,
+			"metadata.resourceVersion,metadata.name": `{"metadata":{"name":"one","resourceVersion":"10"}}`,
+		} {
+			var got struct {
+				Items []struct {
+					Resource string
+					Cells    []any
+					Object   json.RawMessage
+				}
+			}
+			w.getJSON(t, path+"view=table&fields="+fields, &got)
+			i := slices.IndexFunc(got.Items, func(item struct {
+				Resource string
+				Cells    []any
+				Object   json.RawMessage
+			}) bool {
+				return item.Resource == "pods" && item.Cells[0] == "one"
+			})
+			if i < 0 || string(got.Items[i].Object) != want || len(got.Items[i].Cells) != 5 {
+				t.Errorf("%s, %s: %+v, want %s", path, fields, got.Items, want)
+			}
+		}
+	}
+}
+
+// TestFieldsOfIdentity: what is answered without unpacking objects is the same as with it.
+func TestFieldsOfIdentity(t *testing.T) {
+	w := newWorld(t)
+	// As the API server writes pods: their kind comes first.
+	kindFirst := strings.NewReplacer(`,"spec":{}`, "", `"apiVersion":"v1","kind":"Pod"`, `"kind":"Pod","apiVersion":"v1"`)
+	for _, fields := range []string{"metadata.name", "kind,metadata.namespace", "apiVersion,metadata.uid,metadata.resourceVersion"} {
+		for _, path := range []string{podObjects + "?", "/v1/query?resources=pods,nodes&sort=-metadata.name&"} {
+			known := w.get(t, path+"output=ndjson&fields="+fields)
+			unpacked := w.get(t, path+"output=ndjson&fields="+fields+",spec.nowhere")
+			if want := kindFirst.Replace(unpacked.Body.String()); known.Code != 200 || known.Body.String() != want {
+				t.Errorf("%s, %s: %s, want %s", path, fields, known.Body, want)
+			}
+		}
+	}
+	for _, path := range []string{podObjects + "?", "/v1/query?resources=pods,nodes&sort=-metadata.name&"} {
+		known := w.get(t, path+"output=csv")
+		unpacked := w.get(t, path+"output=csv&fields=kind,metadata.namespace,metadata.name,spec.nowhere")
+		if want := strings.NewReplacer(",spec.nowhere\r", "\r", ",\r", "\r").Replace(unpacked.Body.String()); known.Code != 200 || known.Body.String() != want {
+			t.Errorf("%s: %q, want %q", path, known.Body, want)
+		}
+	}
+	for _, question := range []string{"groupBy=kind,metadata.namespace", "groupBy=metadata.namespace&agg=count(),max(metadata.name)", "agg=count()", "facets=metadata.namespace"} {
+		path := "/v1/query?resources=pods,nodes&limit=1&" + question
+		more := strings.Replace(path, "groupBy=", "groupBy=spec.nowhere,", 1)
+		var known, unpacked map[string]any
+		w.getJSON(t, path, &known)
+		w.getJSON(t, more, &unpacked)
+		delete(known, "metadata")
+		delete(unpacked, "metadata")
+		text, err := json.Marshal(unpacked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := json.Marshal(known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := strings.ReplaceAll(string(text), `,"spec.nowhere":null`, ""); string(got) != want {
+			t.Errorf("%s: %s, want %s", question, got, want)
+		}
+	}
+	var all struct {
+		Items []struct{ Values map[string]int }
+	}
+	w.getJSON(t, "/v1/query?resources=pods,nodes&agg=count()", &all)
+	if len(all.Items) != 1 || all.Items[0].Values["count()"] != 4 {
+		t.Errorf("all objects are %v, want 4", all.Items)
+	}
+}
+
 func TestTableMistakes(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct {
 		path, field, message string
 	}{
-		{with(podObjects, "view", "table", "fields", "a"), "view", "name the paths in fields"},
+		{with(podObjects, "view", "table", "fields", "a", "output", "table"), "view", "name the paths in fields"},
 		{with(podObjects, "view", "table", "output", "csv"), "view", "columns of the API server"},
 		{with(podObjects, "view", "metadata", "output", "table"), "view", "name the paths in fields"},
 		{with(podObjects, "view", "table", "watch", "true"), "view", "watch=true"},

@@ -10,6 +10,7 @@ import (
 // view is how objects are shown.
 type view struct {
 	projection *rawjson.Projection // nil: whole objects
+	named      bool                // what is shown is known without unpacking objects
 	metadata   bool                // as PartialObjectMetadata
 	table      bool                // as rows that the API server prints
 	columns    []column            // of output=csv, and of output=table with fields
@@ -53,7 +54,7 @@ func parseView(p params) (v view, err error) {
 	switch {
 	case v.metadata && (p.Has("fields") || v.output.flat()):
 		return v, invalid("view", "metadata is not possible together with fields or output=%s: name the paths in fields", v.output)
-	case v.table && (p.Has("fields") || v.output == outputCSV):
+	case v.table && (p.Has("fields") && v.output == outputTable || v.output == outputCSV):
 		return v, invalid("view", "table has the columns of the API server: leave it out and name the paths in fields, for output=csv or output=table")
 	}
 	if v.output == outputTable && !p.Has("fields") {
@@ -74,6 +75,7 @@ func (v *view) parseFields(p params, always ...rawjson.Path) error {
 		for _, path := range paths {
 			v.columns = append(v.columns, column{path.String(), path})
 		}
+		v.named = cache.OfIdentity(paths)
 		return nil
 	case v.metadata:
 		paths = []rawjson.Path{metadataPath}
@@ -84,13 +86,14 @@ func (v *view) parseFields(p params, always ...rawjson.Path) error {
 	if v.projection, err = rawjson.CompileProjection(paths); err != nil {
 		return invalid("fields", "%v", err)
 	}
+	v.named = cache.OfIdentity(paths)
 	return nil
 }
 
 // nameKinds makes projected objects say what they are, among others of many
 // kinds.
 func (v *view) nameKinds(p params) error {
-	if v.projection == nil || v.metadata {
+	if v.projection == nil || v.metadata || v.table {
 		return nil
 	}
 	return v.parseFields(p, must(rawjson.ParsePath("apiVersion")), must(rawjson.ParsePath("kind")))
@@ -135,22 +138,47 @@ func fieldsOf(p params) ([]rawjson.Path, error) {
 }
 
 // encoder turns objects into the JSON of answers. Its buffers are reused, so it
-// belongs to one goroutine.
+// belongs to one goroutine, but for project.
 type encoder struct {
 	view
-	raw []byte
+	raw  []byte
+	spec func(*cache.Object) *cache.Spec // nil: objects are unpacked
+}
+
+// newEncoder is an encoder of objects in which, if unique, no key occurs twice.
+func newEncoder(v view, unique bool) *encoder {
+	if unique && v.projection != nil {
+		v.projection = v.projection.Unique()
+	}
+	return &encoder{view: v}
+}
+
+// read appends what there is to see of o.
+func (e *encoder) read(dst []byte, o *cache.Object) ([]byte, error) {
+	if e.spec != nil {
+		if named, ok := e.spec(o).AppendIdentity(dst, o); ok {
+			return named, nil
+		}
+	}
+	return o.AppendJSON(dst)
 }
 
 // append appends the JSON of o, seen through the view.
 func (e *encoder) append(dst []byte, o *cache.Object) ([]byte, error) {
 	if e.projection == nil {
-		return o.AppendJSON(dst)
+		return e.read(dst, o)
 	}
-	raw, err := o.AppendJSON(e.raw[:0])
+	raw, err := e.read(e.raw[:0], o)
 	if err != nil {
 		return dst, err
 	}
 	e.raw = raw
+	return e.project(dst, raw)
+}
+
+// project appends what the view shows of an object, whose JSON is raw. Several goroutines may
+// do so at a time.
+func (e *encoder) project(dst, raw []byte) (_ []byte, err error) {
 	if !e.metadata {
 		return e.projection.Append(dst, raw)
 	}

@@ -22,7 +22,11 @@ func newCheckCommand() *cobra.Command {
 mistakes are printed with their line, and the exit code is 2.
 
 If a cluster can be reached, it is asked what it serves, and each rule is shown
-with the resources it decides. Rules that select nothing are warnings.`,
+with the resources it decides. Rules that select nothing are warnings.
+
+Each handler is shown with its sink and whose rights it acts with; and of a cluster
+that can be reached with the resources that it follows, and how many objects there
+are of each.`,
 		Example: `  informerd check config.yaml
   informerd check config.yaml --offline
   informerd check config.yaml --kubeconfig dev.kubeconfig`,
@@ -35,7 +39,8 @@ with the resources it decides. Rules that select nothing are warnings.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: ok, %s\n", s.name(), plural(len(cfg.Resources), "rule"))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: ok, %s\n", s.name(), contents(cfg))
+			showHandlers(cmd.OutOrStdout(), cmd.ErrOrStderr(), cfg.Handlers)
 			if !offline {
 				checkClusters(cmd, cfg)
 			}
@@ -47,7 +52,15 @@ with the resources it decides. Rules that select nothing are warnings.`,
 	return cmd
 }
 
-// checkClusters shows what the rules select of each cluster. A cluster that does
+func contents(cfg *config.Config) string {
+	rules := plural(len(cfg.Resources), "rule")
+	if len(cfg.Handlers) == 0 {
+		return rules
+	}
+	return rules + ", " + plural(len(cfg.Handlers), "handler")
+}
+
+// checkClusters shows what the rules and handlers select of each cluster. A cluster that does
 // not answer makes no configuration invalid.
 func checkClusters(cmd *cobra.Command, cfg *config.Config) {
 	for _, c := range cfg.Clusters {
@@ -56,6 +69,7 @@ func checkClusters(cmd *cobra.Command, cfg *config.Config) {
 			var resources []discovery.Resource
 			if resources, err = lookup(cmd.Context(), a, cfg.Resources); err == nil {
 				showSelection(cmd.OutOrStdout(), cmd.ErrOrStderr(), cfg.Resources, c.Name, resources)
+				showFollowed(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), cfg, c.Name, resources, a)
 			}
 		}
 		if err != nil {

@@ -70,6 +70,18 @@ func (d *doors) access() func(*http.Request) (askers.Asker, error) {
 	return d.gate.Asker
 }
 
+// as is somebody whose rights a handler acts with; everyone's if it names nobody. Without
+// doors nobody knows what a user may see, which is not everything.
+func (d *doors) as(who *config.Identity) (askers.Asker, error) {
+	switch {
+	case who == nil:
+		return askers.Everyone(), nil
+	case d == nil:
+		return nil, fmt.Errorf("it acts as %s, and authentication, by which it is known what they may see, begins with a restart", who.User)
+	}
+	return d.gate.As(who.User, who.Groups), nil
+}
+
 // trouble is why nobody can be let in to a cluster's copy.
 func (d *doors) trouble(cluster string) string {
 	if d == nil || d.byName[cluster] == nil {

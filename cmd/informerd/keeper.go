@@ -40,8 +40,10 @@ type keeper struct {
 	load    func(config.Cluster) (*access, error)
 	// connected is told how the cluster is reached; nil tells nobody.
 	connected func(cluster string, config replica.ClusterConfig) error
-	poll      time.Duration
-	changed   chan struct{} // holds one; wakes the planner
+	// heard is told what the cluster has, before the informers follow; nil tells nobody.
+	heard   func(cluster string, set discovery.Set)
+	poll    time.Duration
+	changed chan struct{} // holds one; wakes the planner
 
 	mu    sync.Mutex // guards all below
 	rules []config.Rule
@@ -98,6 +100,9 @@ func (r *keeper) setRules(rules []config.Rule) {
 
 // setDiscovered is discovery's OnChange.
 func (r *keeper) setDiscovered(set discovery.Set) {
+	if r.heard != nil {
+		r.heard(r.cluster.Name, set)
+	}
 	r.mu.Lock()
 	r.set = &set
 	r.mu.Unlock()

@@ -82,6 +82,10 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
+	deliveries := newDeliveries(cfg, factory, db, doors, log)
+	if err := deliveries.apply(cfg.Handlers); err != nil {
+		return err
+	}
 	var modes atomic.Value // kubeapi.Modes
 	modes.Store(cfg.Kubernetes)
 	srv, err := server.New(server.Options{
@@ -91,7 +95,8 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		Log:       log, Web: web.FS(), Version: buildVersion(), Lease: replica.Lease,
 		References: cfg.References, SearchTexts: cfg.Search.Texts,
 		Access: doors.access(), AccessTrouble: doors.trouble, PlainHTTP: cfg.PlainHTTP,
-		Audit: recorder(records),
+		Audit:    recorder(records),
+		Handlers: deliveries.surface(), HandlersTrouble: handlersTrouble(cfg, reason), Metrics: deliveries.metrics(),
 	})
 	if err != nil {
 		return err
@@ -104,6 +109,9 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	keepers := warmKeepers(cfg, factory, db, log)
+	for _, r := range keepers {
+		r.heard = deliveries.hear
+	}
 	reloads := &reloader{settings: s, log: log, running: cfg}
 	reloads.apply = func(next *config.Config) {
 		level.Set(logLevel(next.Log))
@@ -114,10 +122,13 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		for _, r := range keepers {
 			r.setRules(next.Resources)
 		}
+		if err := deliveries.apply(next.Handlers); err != nil {
+			log.Error("not all handlers are as the configuration has them", "err", err)
+		}
 	}
 	shown := newProgress(out, log, start, srv.URL(), factory, keepers)
 
-	// The informers stop first, and what they brought is saved; then the event
+	// Deliveries end first, so that the last save holds what came of them. Then the informers stop, and what they brought is saved; then the event
 	// streams tell the rest of it and end. So a client has seen all that the
 	// snapshot holds, and resumes after a restart without a gap. What was asked until
 	// then is recorded last. No writer is left when the snapshot is closed.
@@ -126,9 +137,15 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	recording, stopRecording := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopRecording()
 	g, ctx := errgroup.WithContext(ctx)
+	copying, stopCopying := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopCopying()
+	g.Go(func() error {
+		defer stopCopying()
+		return deliveries.Run(ctx)
+	})
 	g.Go(func() error {
 		defer stopServing()
-		return factory.Run(ctx)
+		return factory.Run(copying)
 	})
 	g.Go(func() error {
 		defer stopRecording()

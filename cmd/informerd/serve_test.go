@@ -138,7 +138,7 @@ func TestServeForgetsUnwatched(t *testing.T) {
 		s.ResourceVersions = map[string]string{"": "1"}
 		batches = append(batches, cache.Batch{Saved: s, Reset: true})
 	}
-	if err := errors.Join(db.Commit(batches), db.Close()); err != nil {
+	if err := errors.Join(db.Commit(batches, nil), db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	file := writeFile(t, dir+"/c.yaml", `resources: [{match: [pods], drop: []}]`)
@@ -238,7 +238,7 @@ func TestServeWrongKey(t *testing.T) {
 	}
 	saved := savedOf("default", "pods", "v1")
 	saved.ResourceVersions = map[string]string{"": "1"}
-	if err := errors.Join(db.Commit([]cache.Batch{{Saved: saved, Reset: true}}), db.Close()); err != nil {
+	if err := errors.Join(db.Commit([]cache.Batch{{Saved: saved, Reset: true}}, nil), db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if text := serve(""); strings.Contains(text, "level=ERROR") {

@@ -46,6 +46,9 @@ func (s *settings) load() (*config.Config, error) {
 			return nil, usagef("--%s: %w", o.name, err)
 		}
 	}
+	if err := c.CheckHandlers(); err != nil { // the file has a path
+		return nil, usagef("--snapshot: %w", err)
+	}
 	return c, nil
 }
 

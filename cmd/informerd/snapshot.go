@@ -115,8 +115,8 @@ informerd leaves out what is damaged and lists those resources again.`,
 			if n := len(report.Problems); n > 0 {
 				return fmt.Errorf("%s is damaged: problems found: %d", args[0], n)
 			}
-			_, err = fmt.Fprintf(out, "%s is sound: %d objects of %d resources, %s\n",
-				args[0], report.Objects, report.Resources, byteSize(report.FileBytes))
+			_, err = fmt.Fprintf(out, "%s is sound: %d objects of %d resources, %d entries of %d ledgers, %s\n",
+				args[0], report.Objects, report.Resources, report.Entries, report.Ledgers, byteSize(report.FileBytes))
 			return err
 		},
 	}
@@ -155,7 +155,11 @@ func printSnapshotFile(out io.Writer, info *persist.FileInfo) {
 }
 
 func printSnapshotResources(out io.Writer, info *persist.FileInfo) error {
-	fmt.Fprintf(out, "Documents:  %d\n\n", info.Documents)
+	fmt.Fprintf(out, "Documents:  %d\n", info.Documents)
+	for _, l := range info.Ledgers {
+		fmt.Fprintf(out, "Ledger:     %s\n", ledger(l))
+	}
+	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CLUSTER\tRESOURCE\tVERSION\tOBJECTS\tBYTES\tDICTIONARIES\tRESOURCEVERSION\tSAVED AT")
 	for _, r := range info.Resources {
@@ -168,6 +172,14 @@ func printSnapshotResources(out io.Writer, info *persist.FileInfo) error {
 			byteSize(r.Bytes), dictionaries(r.Dictionaries), versions(r.ResourceVersions), r.SavedAt.Format(time.RFC3339))
 	}
 	return w.Flush()
+}
+
+// ledger describes what is saved of one handler.
+func ledger(l persist.LedgerInfo) string {
+	if l.Error != "" {
+		return fmt.Sprintf("%s, damaged: %s", l.Name, l.Error)
+	}
+	return fmt.Sprintf("%s, %d entries, %s", l.Name, l.Entries, byteSize(l.Bytes))
 }
 
 func dash(s string) string {

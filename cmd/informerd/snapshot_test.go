@@ -38,7 +38,7 @@ func TestSnapshotCommands(t *testing.T) {
 		Saved: cache.Saved{Spec: cache.Spec{Resource: r}, ResourceVersions: map[string]string{"": "4711"}},
 		Reset: true,
 		Put:   []cache.Record{{Key: cache.Key{Namespace: "shop", Name: "web"}, Data: data}},
-	}})
+	}}, []cache.LedgerChange{{Name: "to-chat", Put: []cache.LedgerEntry{{Key: []byte("k"), Value: []byte("v")}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestSnapshotCommands(t *testing.T) {
 	}
 
 	out, err := runSnapshot("info", path)
-	if err != nil || !strings.Contains(out, "deployments.apps") || !strings.Contains(out, "4711") {
+	if err != nil || !strings.Contains(out, "deployments.apps") || !strings.Contains(out, "4711") || !strings.Contains(out, "to-chat") {
 		t.Errorf("info: %v\n%s", err, out)
 	}
 	out, err = runSnapshot("info", path, "-o", "json")
@@ -114,7 +114,7 @@ func TestSnapshotCommandsEncrypted(t *testing.T) {
 		Saved: cache.Saved{Spec: cache.Spec{Resource: r}, ResourceVersions: map[string]string{"": "4711"}},
 		Reset: true,
 		Put:   []cache.Record{{Key: cache.Key{Namespace: "shop", Name: "web"}, Data: []byte("{}")}},
-	}}), db.Close())
+	}}, nil), db.Close())
 	if err != nil {
 		t.Fatal(err)
 	}

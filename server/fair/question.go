@@ -134,7 +134,7 @@ func (q *Question) take(ctx context.Context) (*turn, error) {
 	}
 	w.ready = make(chan struct{})
 	if q.used < longAfter {
-		t.short = time.Now()
+		t.waitsLocked(q)
 	}
 	t.mu.Unlock()
 

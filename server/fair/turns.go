@@ -24,7 +24,10 @@ import (
 //
 // Where short questions had to wait lately, some processors are for such only: whoever needs
 // one for a moment would otherwise find all of them taken each time, and wait for as long as
-// a turn is, several times for one answer.
+// a turn is, several times for one answer. And those for long questions rest after each turn:
+// what else a short question needs, such as its connection, the collector of garbage and the
+// programs at both ends of it, has no turns, and waits for a processor in a queue in which
+// nobody knows who has had least. The busier all processors are, the longer that is.
 type Turns struct {
 	slots   int
 	overdue time.Duration
@@ -40,6 +43,8 @@ type Turns struct {
 	waiting    [2]ranks[*owner] // those with a short question, and those with long ones alone
 	out        []*turn          // those that are out and not stuck
 	short      time.Time        // when a short question had to wait last
+	crowd      int              // how many had to since none had for a while
+	rests      []time.Time      // until when places for long questions stay empty
 	timer      *time.Timer      // looks for turns that are late
 	asked      uint64           // how many turns were asked for, to keep the order of equals
 }
@@ -59,6 +64,13 @@ const (
 	// crowded is for how long after a short question had to wait some processors are for
 	// those alone.
 	crowded = 100 * time.Millisecond
+	// Once manyShort had to wait, each time within crowded of the one before, a place for long
+	// questions rests after each turn for restOf times as long as that was, and for maxRest at
+	// most. Fewer have waited where somebody asks two long questions at once, which are short
+	// ones at first.
+	manyShort = 8
+	restOf    = 3
+	maxRest   = 50 * time.Millisecond
 	// debt is how much an owner may be ahead of the others, at most: what took long may have
 	// waited for something that it should have paused for.
 	debt = 100 * time.Millisecond
@@ -125,9 +137,47 @@ func (t *Turns) forgetLocked() {
 	}
 }
 
-// longLeft reports whether one more turn may be of a long question.
-func (t *Turns) longLeft() bool {
-	return t.long < t.slots-max(1, t.slots/4) || t.long == 0 || time.Since(t.short) >= crowded
+// longLeftLocked reports whether one more turn may be of a long question.
+func (t *Turns) longLeftLocked() bool {
+	if !t.crowdedLocked() {
+		return true
+	}
+	held := t.long + len(t.rests)
+	return held == 0 || held < t.slots-max(1, t.slots/4)
+}
+
+func (t *Turns) crowdedLocked() bool { return time.Since(t.short) < crowded }
+
+// waitsLocked notes that a short question has to wait. Whether it becomes a long one nobody
+// knows yet, so that it counts once, for the first of its turns.
+func (t *Turns) waitsLocked(q *Question) {
+	if !t.crowdedLocked() {
+		t.crowd = 0
+	}
+	if q.used == 0 {
+		t.crowd++
+	}
+	t.short = time.Now()
+}
+
+// restLocked leaves the place of a long turn empty for a while, where many had to wait.
+func (t *Turns) restLocked(r *turn, now time.Time) {
+	if r.long && t.crowd >= manyShort && t.crowdedLocked() {
+		t.rests = append(t.rests, now.Add(min(maxRest, restOf*now.Sub(r.began))))
+	}
+}
+
+// restedLocked has places be free again, and says how long it is until the next one is, less
+// than 0 where none rests.
+func (t *Turns) restedLocked(now time.Time) time.Duration {
+	next := time.Duration(-1)
+	t.rests = slices.DeleteFunc(t.rests, func(until time.Time) bool { return !until.After(now) })
+	for _, until := range t.rests {
+		if left := until.Sub(now); next < 0 || left < next {
+			next = left
+		}
+	}
+	return next
 }
 
 // admitLocked passes on what turns are free.
@@ -153,7 +203,7 @@ func (t *Turns) nextLocked() *owner {
 		share = max(1, most/max(1, t.contending))
 	}
 	next := t.firstLocked(shortLine, share)
-	if !t.longLeft() {
+	if !t.longLeftLocked() {
 		return next
 	}
 	if long := t.firstLocked(longLine, share); next == nil || long != nil && long.before(next) {
@@ -196,18 +246,22 @@ func (t *Turns) countLocked(r *turn, now time.Time) {
 }
 
 func (t *Turns) endLocked(r *turn) {
-	t.countLocked(r, time.Now())
+	now := time.Now()
+	t.countLocked(r, now)
+	t.restLocked(r, now)
 	t.moveLocked(r, ended)
 	t.out = slices.DeleteFunc(t.out, isOver)
 	t.lapseLocked()
 }
 
-// lapseLocked finds out which turns are late, lets others have theirs, and comes again when
-// the next one will be late, if anybody waits for it.
+// lapseLocked finds out which turns are late and which places have rested, lets others have
+// theirs, and comes again when the next one will be or has, if anybody waits for it.
 func (t *Turns) lapseLocked() {
+	t.restedLocked(time.Now())
 	t.admitLocked()
 	for !t.nobodyWaits() {
-		now, next := time.Now(), time.Duration(-1)
+		now := time.Now()
+		next := t.restedLocked(now)
 		for _, r := range t.out {
 			left := t.lapsesLocked(r, now)
 			if left > 0 && (next < 0 || left < next) {

@@ -464,3 +464,72 @@ func TestCrowdsAreRefused(t *testing.T) {
 		checkNone(t, turns)
 	})
 }
+
+// TestLongRest: while short questions have to wait, those that take long leave processors
+// alone for most of the time; once there are none, they have all that there is.
+func TestLongRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(2, Overdue)
+		var wg sync.WaitGroup
+		var had atomic.Int64 // turns of 2 ms
+		long, end := context.WithCancel(t.Context())
+		for i := range 4 {
+			wg.Go(func() {
+				q := turns.Ask(fmt.Sprint("long ", i))
+				defer q.Done()
+				for {
+					give, err := q.Take(long)
+					if err != nil {
+						return
+					}
+					time.Sleep(2 * time.Millisecond)
+					give()
+					had.Add(1)
+				}
+			})
+		}
+		time.Sleep(time.Second) // to begin with, these were short, too
+		had.Store(0)
+		time.Sleep(time.Second)
+		if n := had.Load(); n < 990 {
+			t.Errorf("alone they had %d turns of 1000", n)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ask(ctx, turns, &wg, func() string { return "short" }, 3, time.Millisecond)
+		time.Sleep(time.Second)
+		had.Store(0)
+		time.Sleep(time.Second)
+		if n, most := had.Swap(0), int64(500/(1+restOf)+5); n < most/2 || n > most {
+			t.Errorf("beside short ones they had %d turns, want about %d", n, most)
+		}
+		cancel()
+		time.Sleep(time.Second)
+		had.Store(0)
+		time.Sleep(time.Second)
+		if n := had.Load(); n < 990 {
+			t.Errorf("alone again they had %d turns of 1000", n)
+		}
+		end()
+		wg.Wait()
+		checkNone(t, turns)
+	})
+}
+
+// TestFewAreNoCrowd: who asks a few long questions at once is not slowed down by their
+// beginnings, which are short.
+func TestFewAreNoCrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(2, Overdue)
+		var wg sync.WaitGroup
+		began := time.Now()
+		for i := range 4 {
+			wg.Go(func() { answer(t, turns, fmt.Sprint("one ", i), 20, 2*time.Millisecond) })
+		}
+		wg.Wait()
+		// While the first turns of all are crowded, one of the two processors has no long ones.
+		if took := time.Since(began); took > 145*time.Millisecond {
+			t.Errorf("160 ms of work took two processors %v", took)
+		}
+		checkNone(t, turns)
+	})
+}

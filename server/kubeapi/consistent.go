@@ -108,7 +108,7 @@ func (a *API) present(ctx context.Context, t *target) (string, error) {
 	var list struct {
 		Metadata struct{ ResourceVersion string }
 	}
-	if err := json.Unmarshal(doc.body, &list); err != nil {
+	if err := doc.decode(&list); err != nil {
 		return "", errNoUpstream(t.cluster, err)
 	}
 	return list.Metadata.ResourceVersion, nil

@@ -198,6 +198,7 @@ type interrupt struct {
 func (f *interrupt) String() string                                      { return "interrupt" }
 func (f *interrupt) Match(context.Context, []byte) (bool, uint64, error) { return true, 0, nil }
 func (f *interrupt) Clock() bool                                         { return false }
+func (f *interrupt) OfIdentity() bool                                    { return false }
 func (f *interrupt) Hints() cache.Hints {
 	if f.calls++; f.calls == 2 {
 		f.call()

@@ -1,7 +1,9 @@
 package kubeapi
 
 import (
+	"compress/gzip"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -131,6 +133,14 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("OpenAPI is %d %s", rec.Code, rec.Body)
 		}
 	}
+	packed := w.get("/openapi/v3", "Accept-Encoding", "gzip")
+	if got := unzip(t, packed.Body); got != `{"paths":{}}` || packed.Header().Get("Content-Encoding") != "gzip" ||
+		packed.Header().Get("Content-Length") == "" || packed.Header().Get("ETag") != `"x"` {
+		t.Errorf("to who accepts gzip OpenAPI is %q, %v", got, packed.Header())
+	}
+	if rec := w.get("/openapi/v3", "Accept-Encoding", "gzip;q=0"); rec.Body.String() != `{"paths":{}}` || rec.Header().Get("Content-Encoding") != "" {
+		t.Errorf("to who does not, it is %q, %v", rec.Body, rec.Header())
+	}
 	w.wantStatus(w.get("/openapi/v3/nonsense"), 404, metav1.StatusReasonNotFound, "")
 	if got := w.upstream.requests(); len(got) != 2 {
 		t.Errorf("the API server was asked %v", got)
@@ -142,6 +152,19 @@ func TestDocuments(t *testing.T) {
 	}
 	w.clusters = []cache.ClusterStatus{{Name: "default", Discovered: true, Reachable: true}}
 	w.wantStatus(w.get("/version"), 503, metav1.StatusReasonServiceUnavailable, "")
+}
+
+func unzip(t *testing.T, packed io.Reader) string {
+	t.Helper()
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // TestDocumentPaths: with informerd's own credentials nothing is asked for but

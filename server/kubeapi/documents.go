@@ -33,7 +33,9 @@ const (
 // document is an answer of the API server.
 type document struct {
 	contentType, etag string
-	body              []byte
+	// body is as the API server has sent it, packed the same, compressed. One of them is
+	// there.
+	body, packed []byte
 	// warnings are its Warning headers, for whoever asked.
 	warnings []string
 }
@@ -57,7 +59,7 @@ func (a *API) fetchEdition(ctx context.Context, key cache.DocumentKey, hash stri
 	held, ok := a.documents.get(key)
 	newest := serves.trusts(held.Fetched, now) && (hash == "" || held.ETag == "" || held.ETag == `"`+hash+`"`)
 	if ok && (newest || a.outages.last(key.Cluster, now)) {
-		return unpack(held)
+		return packedDocument(held), nil
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -76,18 +78,35 @@ func (a *API) renew(ctx context.Context, key cache.DocumentKey, held cache.Docum
 		return doc, nil
 	case errors.Is(err, errNotModified):
 		a.documents.confirm(key, time.Now())
-		return unpack(held)
+		return packedDocument(held), nil
 	case ok && !isAnswer(err):
-		return unpack(held)
+		return packedDocument(held), nil
 	}
 	return nil, err
 }
 
 // ask asks for a document anew; etag, if not "", is that of the one held.
 func (a *API) ask(ctx context.Context, key cache.DocumentKey, etag string) (*document, error) {
+	doc := &document{}
+	err := a.read(ctx, key, etag, func(resp *http.Response) (err error) {
+		doc.contentType, doc.etag, doc.warnings = resp.Header.Get("Content-Type"), resp.Header.Get("ETag"), resp.Header.Values("Warning")
+		doc.body, err = io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
+		if err == nil && len(doc.body) > maxDocument {
+			err = fmt.Errorf("read %s: larger than %d bytes", key.URI, maxDocument)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return doc, nil
+}
+
+// read asks for a document and has it read while it comes in.
+func (a *API) read(ctx context.Context, key cache.DocumentKey, etag string, read func(*http.Response) error) error {
 	up := a.Upstream(key.Cluster)
 	if up == nil {
-		return nil, errNoUpstream(key.Cluster, nil)
+		return errNoUpstream(key.Cluster, nil)
 	}
 	defer cache.Pause(ctx)()
 	asking, cancel := context.WithTimeout(ctx, documentTimeout)
@@ -100,27 +119,40 @@ func (a *API) ask(ctx context.Context, key cache.DocumentKey, etag string) (*doc
 	resp, err := up.Get(asking, key.URI, header)
 	if err != nil {
 		a.outages.begin(ctx, key.Cluster, start)
-		return nil, errNoUpstream(key.Cluster, err)
+		return errNoUpstream(key.Cluster, err)
 	}
 	defer resp.Body.Close()
 	a.outages.end(key.Cluster)
-	if resp.StatusCode == http.StatusNotModified && etag != "" {
-		return nil, errNotModified
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
 	switch {
-	case err != nil:
-		a.outages.begin(ctx, key.Cluster, start)
-		return nil, errNoUpstream(key.Cluster, err)
+	case resp.StatusCode == http.StatusNotModified && etag != "":
+		return errNotModified
 	case resp.StatusCode >= http.StatusInternalServerError, resp.StatusCode/100 == 3:
-		return nil, errNoUpstream(key.Cluster, fmt.Errorf("it answered %s", resp.Status))
+		return errNoUpstream(key.Cluster, fmt.Errorf("it answered %s", resp.Status))
 	case resp.StatusCode != http.StatusOK:
-		return nil, answered(resp.StatusCode, key.URI)
-	case len(body) > maxDocument:
-		return nil, fmt.Errorf("read %s: larger than %d bytes", key.URI, maxDocument)
+		return answered(resp.StatusCode, key.URI)
 	}
-	h := resp.Header
-	return &document{h.Get("Content-Type"), h.Get("ETag"), body, h.Values("Warning")}, nil
+	body := &brokenBody{ReadCloser: resp.Body}
+	resp.Body = body
+	err = read(resp)
+	if body.err != nil {
+		a.outages.begin(ctx, key.Cluster, start)
+		return errNoUpstream(key.Cluster, body.err)
+	}
+	return err
+}
+
+// brokenBody tells an answer that broke off from one that is wrong.
+type brokenBody struct {
+	io.ReadCloser
+	err error
+}
+
+func (b *brokenBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		b.err = err
+	}
+	return n, err
 }
 
 // openAPIPart is what lies between the slashes of a document's path: a group, a
@@ -176,9 +208,7 @@ func (a *API) openAPI(w http.ResponseWriter, r *http.Request, req *request) erro
 	if doc.etag != "" && tagMatches(w, r, doc.etag) {
 		return nil
 	}
-	w.Header().Set("Content-Type", doc.contentType)
-	_, err = w.Write(doc.body)
-	return cut(err)
+	return doc.write(w, r)
 }
 
 // OpenAPI is the OpenAPI 3 document of a group and version, and its tag, "" if it
@@ -192,7 +222,8 @@ func (a *API) OpenAPI(ctx context.Context, cluster string, gv schema.GroupVersio
 	if err != nil {
 		return nil, "", err
 	}
-	return doc.body, doc.etag, nil
+	body, err = doc.plain()
+	return body, doc.etag, err
 }
 
 // version is the API server's own; while it was never reached, what is known of
@@ -206,13 +237,8 @@ func (a *API) version(w http.ResponseWriter, r *http.Request, req *request) erro
 		return err
 	}
 	doc, err := a.fetch(r.Context(), cache.DocumentKey{Cluster: req.cluster, URI: "/version", Accept: typeJSON})
-	if err == nil && !m.yaml {
-		w.Header().Set("Content-Type", typeJSON)
-		_, err = w.Write(doc.body)
-		return cut(err)
-	}
 	if err == nil {
-		return writeBody(w, m, doc.body)
+		return writeVersion(w, m, doc)
 	}
 	for _, c := range a.Caches.Clusters() {
 		if c.Name == req.cluster && c.Version != "" {
@@ -220,6 +246,19 @@ func (a *API) version(w http.ResponseWriter, r *http.Request, req *request) erro
 		}
 	}
 	return err
+}
+
+func writeVersion(w http.ResponseWriter, m media, doc *document) error {
+	body, err := doc.plain()
+	if err != nil {
+		return err
+	}
+	if m.yaml {
+		return writeBody(w, m, body)
+	}
+	w.Header().Set("Content-Type", typeJSON)
+	_, err = w.Write(body)
+	return cut(err)
 }
 
 // parseVersion fills in what follows from a gitVersion.

@@ -2,7 +2,6 @@ package kubeapi
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
@@ -41,7 +40,7 @@ func (a *API) upstreamGroups(ctx context.Context, cluster, path string) ([]apidi
 		return nil, err
 	}
 	var list apidiscovery.APIGroupDiscoveryList
-	if err := json.Unmarshal(doc.body, &list); err != nil {
+	if err := doc.decode(&list); err != nil {
 		return nil, err
 	}
 	return list.Items, nil

@@ -2,7 +2,6 @@ package kubeapi
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -123,7 +122,7 @@ func (a *API) storageVersionHashes(ctx context.Context, req *request) map[string
 	var list metav1.APIResourceList
 	doc, err := a.fetch(ctx, key)
 	if err == nil {
-		err = json.Unmarshal(doc.body, &list)
+		err = doc.decode(&list)
 	}
 	if err != nil {
 		a.log.Debug("cannot learn how resources are stored", "cluster", req.cluster, "path", key.URI, "err", err)

@@ -2,7 +2,10 @@ package kubeapi
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/server/reply"
 )
 
 const (
@@ -142,11 +146,53 @@ func pack(body []byte) ([]byte, error) {
 	return data.Bytes(), err
 }
 
-func unpack(d cache.Document) (*document, error) {
-	z, err := gzip.NewReader(bytes.NewReader(d.Data))
+func packedDocument(d cache.Document) *document {
+	return &document{contentType: d.ContentType, etag: d.ETag, packed: d.Data}
+}
+
+// plain is the document as the API server has sent it.
+func (d *document) plain() ([]byte, error) {
+	if d.packed == nil {
+		return d.body, nil
+	}
+	z, err := gzip.NewReader(bytes.NewReader(d.packed))
 	if err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(z)
-	return &document{contentType: d.ContentType, etag: d.ETag, body: body}, err
+	return io.ReadAll(z)
+}
+
+// decode reads a document of JSON.
+func (d *document) decode(into any) error {
+	body, err := d.plain()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, into)
+}
+
+// write answers with the document: as it is held to who accepts that. It is megabytes
+// long, and to unpack and compress it anew for each client takes more than all else.
+func (d *document) write(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Content-Type", d.contentType)
+	if d.packed == nil {
+		_, err := w.Write(d.body)
+		return cut(err)
+	}
+	if reply.AcceptsGzip(r) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Content-Length", strconv.Itoa(len(d.packed)))
+		_, err := w.Write(d.packed)
+		return cut(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(d.packed))
+	if err != nil {
+		return err
+	}
+	text := &brokenBody{ReadCloser: z}
+	_, err = io.Copy(w, text)
+	if text.err != nil {
+		return &CutError{Cause: text.err}
+	}
+	return cut(err)
 }

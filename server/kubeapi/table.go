@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -285,7 +286,7 @@ func (p *printer) print(ctx context.Context, objs []*cache.Object) ([]metav1.Tab
 		}
 	}
 	if len(missing) > 0 || heading.columns == nil {
-		if err := p.ask(ctx, missing); err != nil {
+		if err := p.ask(ctx, missing, len(objs)); err != nil {
 			p.api.log.Debug("cannot learn how objects are printed", "gvr", resource.String(), "err", err)
 		}
 		heading, printed = p.api.rows.get(resource, objs)
@@ -298,20 +299,38 @@ func (p *printer) print(ctx context.Context, objs []*cache.Object) ([]metav1.Tab
 	return heading.columnsOrGeneric(), printed
 }
 
-// maxSingly is up to how many rows are asked for one by one.
-const maxSingly = 4
+// Rows are asked for one by one if they are few, or few of those that are shown: a list
+// costs the API server as much as there is in it, and of 20,000 pods some have changed
+// whenever somebody looks.
+const (
+	fewRows     = 4
+	manyRows    = 64
+	rowsAtATime = 8
+)
 
-// ask has the API server print objects: a few singly, more with one list.
-func (p *printer) ask(ctx context.Context, objs []*cache.Object) error {
-	if len(objs) > maxSingly || len(objs) == 0 {
+// singly reports whether rows are asked for one by one, where so many are shown.
+func singly(rows, shown int) bool {
+	return rows > 0 && rows <= min(manyRows, max(fewRows, shown/100))
+}
+
+// ask has the API server print objects, of so many that are shown: a few singly, more
+// with one list.
+func (p *printer) ask(ctx context.Context, objs []*cache.Object, shown int) error {
+	if !singly(len(objs), shown) {
 		return p.askFor(ctx, p.listURI(objs))
 	}
+	defer cache.Pause(ctx)()
+	g, ctx := errgroup.WithContext(cache.WithoutTurns(ctx))
+	g.SetLimit(rowsAtATime)
 	for _, o := range objs {
-		if err := p.askFor(ctx, p.objectURI(o)); err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
+		g.Go(func() error {
+			if err := p.askFor(ctx, p.objectURI(o)); !apierrors.IsNotFound(err) {
+				return err
+			}
+			return nil
+		})
 	}
-	return nil
+	return g.Wait()
 }
 
 // askAt has the API server print o as it was at its version: by now it may be
@@ -363,54 +382,12 @@ func (p *printer) listURI(objs []*cache.Object) string {
 
 // askFor enters the table at uri into the rows.
 func (p *printer) askFor(ctx context.Context, uri string) error {
-	doc, err := p.api.askTable(ctx, p.cluster, uri)
+	t, err := p.api.askTable(ctx, p.spec().Resource, uri)
 	if err != nil {
 		return err
 	}
-	columns, printed, err := parseTable(p.spec().Resource, doc.body)
-	if err != nil {
-		return err
-	}
-	p.api.rows.put(p.spec().Resource, heading{columns, doc.warnings}, printed)
+	p.api.rows.put(p.spec().Resource, t.heading, t.rows)
 	return nil
-}
-
-// askTable asks once for all who want the same at the same time.
-func (a *API) askTable(ctx context.Context, cluster, uri string) (*document, error) {
-	return once(ctx, &a.asking, cluster+" "+uri, func(ctx context.Context) (*document, error) {
-		const accept = typeJSON + ";as=Table;v=v1;g=meta.k8s.io"
-		return a.ask(ctx, cache.DocumentKey{Cluster: cluster, URI: uri, Accept: accept}, "")
-	})
-}
-
-// parseTable reads a table whose rows have the metadata of their objects.
-func parseTable(resource cache.Resource, body []byte) ([]metav1.TableColumnDefinition, []*row, error) {
-	var table struct {
-		Columns []metav1.TableColumnDefinition `json:"columnDefinitions"`
-		Rows    []struct {
-			Cells      []json.RawMessage `json:"cells"`
-			Conditions json.RawMessage   `json:"conditions"`
-			Object     struct {
-				Metadata struct{ Namespace, Name, UID, ResourceVersion string }
-			} `json:"object"`
-		} `json:"rows"`
-	}
-	if err := json.Unmarshal(body, &table); err != nil {
-		return nil, nil, err
-	}
-	now := time.Now()
-	var printed []*row
-	for _, r := range table.Rows {
-		m := r.Object.Metadata
-		if m.Name == "" {
-			continue
-		}
-		printed = append(printed, &row{
-			key: rowKey{resource, cache.Key{Namespace: m.Namespace, Name: m.Name}}, uid: m.UID, rv: m.ResourceVersion,
-			cells: r.Cells, conditions: r.Conditions, goodThrough: goodThrough(table.Columns, r.Cells, now),
-		})
-	}
-	return table.Columns, printed, nil
 }
 
 // goodThrough is until when all cells are true that are not made anew each time.

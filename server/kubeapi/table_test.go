@@ -3,7 +3,9 @@ package kubeapi
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +103,88 @@ func TestTableManyRows(t *testing.T) {
 	if len(asked) != 1 || !strings.Contains(asked[0], "/api/v1/namespaces/c/pods?") || !strings.Contains(asked[0], "labelSelector=app%3Dmany") ||
 		!strings.Contains(asked[0], "resourceVersion=110") {
 		t.Errorf("asked %v", asked)
+	}
+}
+
+// TestTableFewOfManyRows: of a long table those that have changed are asked for one by one.
+func TestTableFewOfManyRows(t *testing.T) {
+	w := newWorld(t)
+	var printed [][4]string
+	for n := range 1000 {
+		name := fmt.Sprint("p", n)
+		w.pods.apply(t, cache.Added, pod("c", name, "many", "n1", 101+n))
+		printed = append(printed, [4]string{"c", name, "uid-c-" + name, fmt.Sprint(101 + n)})
+	}
+	w.prints("before", printed...)
+	const long = "/api/v1/pods?labelSelector=app%3Dmany"
+	var got table
+	w.into(&got, long, "Accept", acceptTable)
+	for n := range 10 {
+		w.pods.apply(t, cache.Modified, pod("c", fmt.Sprint("p", n), "many", "n1", 2000+n))
+		printed[n][3] = fmt.Sprint(2000 + n)
+	}
+	w.prints("after", printed...)
+	listed := len(w.upstream.requests())
+	w.into(&got, long, "Accept", acceptTable)
+	asked := w.upstream.requests()[listed:]
+	if len(asked) != 10 || slices.ContainsFunc(asked, func(uri string) bool { return !strings.Contains(uri, "/namespaces/c/pods/p") }) {
+		t.Errorf("10 of 1000 rows were asked for with %v", asked)
+	}
+	after := 0
+	for _, r := range got.Rows {
+		if r.Cells[1] == "after" {
+			after++
+		}
+	}
+	if len(got.Rows) != 1000 || after != 10 {
+		t.Errorf("%d rows, %d of them new", len(got.Rows), after)
+	}
+}
+
+// TestTableLargerThanADocument: rows come with the metadata of their objects, which may be
+// large together.
+func TestTableLargerThanADocument(t *testing.T) {
+	w := newWorld(t)
+	var rows []string
+	for n := range 40 {
+		name := fmt.Sprint("p", n)
+		w.pods.apply(t, cache.Added, pod("c", name, "many", "n1", 101+n))
+		rows = append(rows, fmt.Sprintf(`{"cells":[%q,"printed","9y"],"object":{"metadata":{"annotations":{"a":%q},"namespace":"c","name":%q,"uid":"uid-c-%s","resourceVersion":"%d"}}}`,
+			name, strings.Repeat("x", maxDocument/39), name, name, 101+n))
+	}
+	body := `{"kind":"Table","columnDefinitions":[{"name":"Name"},{"name":"Extra"},{"name":"Age"}],"rows":[` + strings.Join(rows, ",") + `]}`
+	w.upstream.set(func(*http.Request) *http.Response { return jsonResponse(200, body) })
+	const uri = "/api/v1/namespaces/c/pods"
+	var got table
+	for range 2 {
+		w.into(&got, uri, "Accept", acceptTable)
+	}
+	for _, r := range got.Rows {
+		if r.Cells[1] != "printed" {
+			t.Fatalf("a row is %v", r.Cells)
+		}
+	}
+	if asked := w.upstream.requests(); len(got.Rows) != 40 || len(asked) != 1 {
+		t.Errorf("%d rows; asked %v", len(got.Rows), asked)
+	}
+}
+
+// TestTableBrokenOff: of a table that is not whole nothing is believed.
+func TestTableBrokenOff(t *testing.T) {
+	w := newWorld(t)
+	w.prints("half", printedPods...)
+	whole := w.upstream.answer
+	w.upstream.set(func(r *http.Request) *http.Response {
+		body, err := io.ReadAll(whole(r).Body)
+		if err != nil {
+			t.Error(err)
+		}
+		return jsonResponse(200, string(body[:len(body)-2]))
+	})
+	var got table
+	w.into(&got, "/api/v1/pods", "Accept", acceptTable)
+	if strings.Contains(got.String(), "half") || len(got.Rows) != 3 {
+		t.Errorf("of half a table: %v", got)
 	}
 }
 

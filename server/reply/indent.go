@@ -16,10 +16,13 @@ const (
 	indentFree = 256 << 10
 )
 
-// AppendIndented appends JSON for people. Lines but the first begin with prefix. JSON
+// AppendIndented appends valid JSON for people. Lines but the first begin with prefix. JSON
 // that is nested so deeply that the indentation would be most of it stays on one line.
 func AppendIndented(dst, src []byte, prefix string) ([]byte, error) {
 	src = bytes.TrimSpace(src)
+	if quick, ok := quickIndented(dst, src, prefix, max(indentFree, maxIndent*len(src))); ok {
+		return quick, nil
+	}
 	out := bytes.NewBuffer(dst)
 	var err error
 	if tooDeep(src, len(prefix)) {

@@ -49,6 +49,8 @@ type Config struct {
 	// Resources are the rules: the first that matches a resource decides. They
 	// are never empty.
 	Resources []Rule
+	// Handlers are what changes are delivered to; their names differ.
+	Handlers []Handler
 }
 
 // Cluster is one cluster to replicate.

@@ -45,7 +45,7 @@ func TestShippedIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = config.Parse("f", []byte("x: 1\naudit: {x: 1}\nclusters: [{x: 1}]\nsnapshot: {x: 1, encryption: {x: 1}}\nverify: {x: 1}\nkubernetes: {x: 1}\nlog: {x: 1}\nreferences: [{x: 1}]\nsearch: {x: 1}\nresources: [{x: 1}]"))
+	_, err = config.Parse("f", []byte("x: 1\naudit: {x: 1}\nclusters: [{x: 1}]\nsnapshot: {x: 1, encryption: {x: 1}}\nverify: {x: 1}\nkubernetes: {x: 1}\nlog: {x: 1}\nreferences: [{x: 1}]\nsearch: {x: 1}\nresources: [{x: 1}]\nhandlers: [{x: 1, retry: {x: 1}, as: {x: 1}, webhook: {x: 1, tls: {x: 1}}}, {nats: {x: 1, tls: {x: 1}}}, {kafka: {x: 1, tls: {x: 1}}}]"))
 	for _, e := range errorsOf(t, err) {
 		_, known, ok := strings.Cut(e.Message, "known are ")
 		if !ok {
@@ -149,7 +149,7 @@ func TestMistakes(t *testing.T) {
 	}{
 		{"unknown key", "lisen: x", []string{`f:1:1: lisen: unknown key, did you mean "listen"?`}},
 		{"unknown key, nothing near", "a:\nsnapshot:\n  zzzzzzzz: 1", []string{
-			`f:1:1: a: unknown key, known are audit, authentication, authorization, clusters, kubernetes, listen, log, pprof, references, resources, search, snapshot, syncs, tls, verify`,
+			`f:1:1: a: unknown key, known are audit, authentication, authorization, clusters, handlers, kubernetes, listen, log, pprof, references, resources, search, snapshot, syncs, tls, verify`,
 			`f:3:3: snapshot.zzzzzzzz: unknown key, known are encryption, interval, path`,
 		}},
 		{"case", "resources:\n- match: [pods]\n  labelselector: a=b", []string{
@@ -316,7 +316,7 @@ func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		string(shipped), "", "a: &a [*a]", "listen: !!binary aGk=", "? ? a", "resources: [{match: ['*.v1.']}]",
 		"syncs: 0x7", "syncs: 1e3", "a: !!int x", "- - -", "%YAML 1.2\n---\n", "snapshot: {interval: !!null 1s}",
-		"resources:\n- &r {match: [a]}\n- *r", "<<: 1", "!!merge <<: 1", "listen: 2001-01-01",
+		"resources:\n- &r {match: [a]}\n- *r", "handlers:\n- {name: a, resources: [pods], as: informerd, filter: object.a == old.a, webhook: {url: http://a}}", "<<: 1", "!!merge <<: 1", "listen: 2001-01-01",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -125,8 +125,12 @@ func (r *reader) config(n *yaml.Node, c *Config) {
 		"resources": func(n *yaml.Node, path string) {
 			c.Resources = r.rules(n, path)
 		},
+		"handlers": func(n *yaml.Node, path string) { c.Handlers = r.handlers(n, path) },
 	})
 	r.checkAudit(audit, c)
+	for _, check := range r.later {
+		check(c)
+	}
 	if listen == nil || len(r.errs) > 0 && c.Listen == "" {
 		return
 	}

@@ -15,6 +15,8 @@ import (
 type reader struct {
 	file string
 	errs Errors
+	// later check what depends on the rest of the file, once all of it is read.
+	later []func(*Config)
 }
 
 // fieldsOf are the keys of a mapping and what reads their values.

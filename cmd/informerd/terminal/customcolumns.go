@@ -13,6 +13,7 @@ import (
 type customColumn struct {
 	name, path string
 	values     *jsonpath.JSONPath
+	steps      []plainStep // nil: the path is not plain
 }
 
 // plainPath are paths that informerd reads as JSONPath does, so that it can be asked for
@@ -32,6 +33,7 @@ func parseColumns(text string) ([]customColumn, error) {
 		if err := c.values.Parse("{" + c.path + "}"); err != nil {
 			return nil, usagef("--output: custom-columns: %s: %w", name, err)
 		}
+		c.steps = plainSteps(name, "{"+c.path+"}")
 		all = append(all, c)
 	}
 	return all, nil
@@ -100,10 +102,16 @@ func (c *customColumn) cell(object any) string {
 
 // cellsOf are those of one object in JSON.
 func cellsOf(columns []customColumn, raw []byte) ([]string, error) {
-	decoder := json.NewDecoder(strings.NewReader(string(raw)))
-	decoder.UseNumber()
-	var object any
-	if err := decoder.Decode(&object); err != nil {
+	if cells, ok := plainCells(columns, raw); ok {
+		return cells, nil
+	}
+	return jsonPathCells(columns, raw)
+}
+
+// jsonPathCells decodes the object, and asks JSONPath for each column.
+func jsonPathCells(columns []customColumn, raw []byte) ([]string, error) {
+	object, err := decodeNumbers(raw)
+	if err != nil {
 		return nil, err
 	}
 	cells := make([]string, len(columns))

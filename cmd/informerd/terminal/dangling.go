@@ -46,16 +46,11 @@ holds the reference, or what it names.`,
 	return cmd
 }
 
+// danglingAnswer is what is needed of an answer: its rows as they are printed.
 type danglingAnswer struct {
-	Metadata struct {
-		Truncated bool
-	}
-	Items []struct {
-		From                                   graphNode
-		To                                     *graphNode
-		Edge, Why, Selector, NamespaceSelector string
-	}
-	Unanswered []unanswered
+	truncated  bool
+	rows       [][]string
+	unanswered []unanswered
 }
 
 func (c *danglingCommand) dangling(s *session, kinds []string) error {
@@ -66,52 +61,116 @@ func (c *danglingCommand) dangling(s *session, kinds []string) error {
 	if len(kinds) > 0 {
 		v.Set("kinds", strings.Join(splitKinds(kinds[0]), ","))
 	}
-	var raw json.RawMessage
-	if err := s.JSON(s.ctx, client.Path("graph", "dangling"), v, &raw); err != nil {
+	raw, err := s.Value(s.ctx, client.Path("graph", "dangling"), v)
+	if err != nil {
 		return err
 	}
-	var a danglingAnswer
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return err
+	a, err := c.read(raw)
+	if err != nil {
+		return s.Broken(s.ctx, err)
 	}
-	unknown := s.warnUnanswered(a.Unanswered)
+	unknown := s.warnUnanswered(a.unanswered)
 	switch {
 	case c.name == "json":
-		if err := s.writeJSON(raw); err != nil {
+		if err := s.writeJSON([]byte(strings.TrimSpace(string(raw)))); err != nil {
 			return err
 		}
-	case len(a.Items) == 0:
+	case len(a.rows) == 0:
 		s.note("Nothing dangles %s.", c.where())
 	default:
-		c.print(s, &a)
+		c.print(s, a.rows)
 	}
-	if a.Metadata.Truncated {
+	if a.truncated {
 		s.note("There are more: --limit %d", c.limit)
 	}
 	if c.exitCode {
-		return found(len(a.Items) > 0, unknown)
+		return found(len(a.rows) > 0, unknown)
 	}
 	return nil
 }
 
-func (c *danglingCommand) print(s *session, a *danglingAnswer) {
-	g := &grid{colour: s.colour}
+// read walks through an answer, which may be of as many references as there are pods.
+func (c *danglingCommand) read(raw client.Value) (*danglingAnswer, error) {
+	a := &danglingAnswer{}
+	return a, raw.Members(func(name string, value client.Value) error {
+		switch name {
+		case "metadata":
+			var metadata struct{ Truncated bool }
+			err := json.Unmarshal([]byte(value), &metadata)
+			a.truncated = metadata.Truncated
+			return err
+		case "items":
+			return value.Elements(func(item client.Value) error {
+				row, err := c.row(item)
+				a.rows = append(a.rows, row)
+				return err
+			})
+		case "unanswered":
+			return json.Unmarshal([]byte(value), &a.unanswered)
+		}
+		return nil
+	})
+}
+
+// row is what is printed of one reference or selector.
+func (c *danglingCommand) row(item client.Value) ([]string, error) {
+	var from graphNode
+	var to *graphNode
+	var edge, why, selector, namespaces string
+	err := item.Members(func(name string, value client.Value) error {
+		switch name {
+		case "from":
+			return from.read(value)
+		case "to":
+			to = &graphNode{}
+			return to.read(value)
+		case "edge":
+			edge = value.Text()
+		case "why":
+			why = value.Text()
+		case "selector":
+			selector = value.Text()
+		case "namespaceSelector":
+			namespaces = value.Text()
+		}
+		return nil
+	})
+	if c.name == "name" {
+		return []string{from.ID}, err
+	}
+	missing := "no " + cmp.Or(selector, namespaces)
+	if to != nil {
+		missing = to.title()
+		if to.Namespace != from.Namespace && to.Namespace != "" {
+			missing = to.ID
+		}
+	}
+	return []string{from.Namespace, from.title(), edge, missing, why}, err
+}
+
+// read takes from the JSON of a node what it is called by.
+func (n *graphNode) read(v client.Value) error {
+	return v.Members(func(name string, value client.Value) error {
+		switch name {
+		case "id":
+			n.ID = value.Text()
+		case "resource":
+			n.Resource = value.Text()
+		case "kind":
+			n.Kind = value.Text()
+		case "namespace":
+			n.Namespace = value.Text()
+		case "name":
+			n.Name = value.Text()
+		}
+		return nil
+	})
+}
+
+func (c *danglingCommand) print(s *session, rows [][]string) {
+	g := &grid{colour: s.colour, rows: rows}
 	if !c.noHeaders && c.name != "name" {
 		g.header = []string{"NAMESPACE", "NAME", "EDGE", "MISSING", "BY"}
-	}
-	for _, item := range a.Items {
-		if c.name == "name" {
-			g.row(item.From.ID)
-			continue
-		}
-		missing := "no " + cmp.Or(item.Selector, item.NamespaceSelector)
-		if item.To != nil {
-			missing = item.To.title()
-			if item.To.Namespace != item.From.Namespace && item.To.Namespace != "" {
-				missing = item.To.ID
-			}
-		}
-		g.row(item.From.Namespace, item.From.title(), item.Edge, missing, item.Why)
 	}
 	g.print(s.out)
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/url"
 	"slices"
@@ -190,12 +189,15 @@ type partial struct {
 	}
 }
 
-func (p *partial) typeName() string {
-	group, _, ok := strings.Cut(p.APIVersion, "/")
+func (p *partial) typeName() string { return typeName(p.Kind, groupOf(p.APIVersion)) }
+
+// groupOf is the group of an apiVersion.
+func groupOf(version string) string {
+	group, _, ok := strings.Cut(version, "/")
 	if !ok {
-		group = ""
+		return ""
 	}
-	return typeName(p.Kind, group)
+	return group
 }
 
 // printObject shows one object, bare.
@@ -348,12 +350,30 @@ func (g *getCommand) printNames(s *session, questions []question) error {
 		v.Set("fields", "metadata.name")
 		v.Set("output", "ndjson")
 		err := s.lines(v, func(line []byte) error {
-			var o partial
-			if err := json.Unmarshal(line, &o); err != nil {
-				return err
+			var kind, version, name string
+			err := client.Value(line).Members(func(member string, value client.Value) error {
+				switch member {
+				case "kind":
+					kind = value.Text()
+				case "apiVersion":
+					version = value.Text()
+				case "metadata":
+					return value.Members(func(member string, value client.Value) error {
+						if member == "name" {
+							name = value.Text()
+						}
+						return nil
+					})
+				}
+				return nil
+			})
+			if err != nil {
+				return s.Broken(s.ctx, err)
 			}
-			_, err := fmt.Fprintf(s.out, "%s/%s\n", o.typeName(), oneLine(o.Metadata.Name))
-			return err
+			s.out.WriteString(typeName(kind, groupOf(version)))
+			s.out.WriteByte('/')
+			s.out.WriteString(oneLine(name))
+			return s.out.WriteByte('\n')
 		})
 		if err != nil {
 			return err
@@ -362,7 +382,8 @@ func (g *getCommand) printNames(s *session, questions []question) error {
 	return nil
 }
 
-// lines asks a question whose answer is one object a line.
+// lines asks a question whose answer is one object a line. A line is valid until the next
+// one is read.
 func (s *session) lines(v url.Values, each func([]byte) error) error {
 	resp, err := s.Get(s.ctx, client.Path("query"), v)
 	if err != nil {
@@ -371,7 +392,13 @@ func (s *session) lines(v url.Values, each func([]byte) error) error {
 	defer resp.Body.Close()
 	in := bufio.NewReaderSize(resp.Body, 256<<10)
 	for {
-		line, err := in.ReadBytes('\n')
+		line, err := in.ReadSlice('\n')
+		if err == bufio.ErrBufferFull {
+			var rest []byte
+			line = slices.Clone(line)
+			rest, err = in.ReadBytes('\n')
+			line = append(line, rest...)
+		}
 		if err == io.EOF && len(line) == 0 {
 			return nil
 		}

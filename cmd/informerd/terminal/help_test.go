@@ -29,8 +29,10 @@ func TestHelp(t *testing.T) {
 		for line := range strings.Lines(cmd.Example) {
 			checkLine(t, root, strings.TrimSpace(line))
 		}
-		for _, flag := range flagName.FindAllString(cmd.Flags().FlagUsages(), -1) {
-			known[flag] = true
+		for _, c := range append(cmd.Commands(), cmd) {
+			for _, flag := range flagName.FindAllString(c.Flags().FlagUsages(), -1) {
+				known[flag] = true
+			}
 		}
 	}
 	for _, flag := range flagName.FindAllString(string(document), -1) {

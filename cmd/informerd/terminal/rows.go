@@ -31,35 +31,87 @@ type tableColumns struct {
 	}
 }
 
+// rowSize is about how long an item is.
+const rowSize = 200
+
 type tableRow struct {
-	Cluster  string
-	Resource string
-	Cells    []cell
-	Object   struct{ Metadata rowMetadata }
+	cluster, resource string
+	cells             []string
+	namespace         string
+	labels            client.Value
 }
 
-type rowMetadata struct {
-	Namespace string
-	Labels    json.RawMessage
-}
-
-// cell is what a table shows of a JSON value.
-type cell string
-
-func (c *cell) UnmarshalJSON(b []byte) error {
-	switch {
-	case string(b) == "null":
-		*c = "<none>"
-	case b[0] == '"':
-		var text string
-		if err := json.Unmarshal(b, &text); err != nil {
-			return err
+// read reads an item of a table, with as many cells as there are columns.
+func (row *tableRow) read(item client.Value, columns int) error {
+	row.cells = make([]string, 0, columns)
+	return item.Members(func(name string, value client.Value) error {
+		switch name {
+		case "cluster":
+			row.cluster = value.Text()
+		case "resource":
+			row.resource = value.Text()
+		case "cells":
+			return value.Elements(func(cell client.Value) error {
+				row.cells = append(row.cells, cellText(cell))
+				return nil
+			})
+		case "object":
+			return value.Members(row.readObject)
 		}
-		*c = cell(text)
-	default:
-		*c = cell(b)
+		return nil
+	})
+}
+
+func (row *tableRow) readObject(name string, value client.Value) error {
+	if name != "metadata" {
+		return nil
 	}
-	return nil
+	return value.Members(func(name string, value client.Value) error {
+		switch name {
+		case "namespace":
+			row.namespace = value.Text()
+		case "labels":
+			row.labels = value
+		}
+		return nil
+	})
+}
+
+// cellText is what a table shows of a JSON value.
+func cellText(value client.Value) string {
+	switch value {
+	case "null", `"\u003cnone\u003e"`, `"<none>"`: // as API servers write it, in most rows
+		return "<none>"
+	}
+	return value.Text()
+}
+
+// read reads an answer.
+func (a *tableAnswer) read(answer client.Value) error {
+	return answer.Members(func(name string, value client.Value) error {
+		switch name {
+		case "metadata":
+			return json.Unmarshal([]byte(value), &a.Metadata)
+		case "columns":
+			return json.Unmarshal([]byte(value), &a.Columns)
+		case "items":
+			a.Items = make([]tableRow, 0, len(value)/rowSize)
+			return value.Elements(func(item client.Value) error {
+				a.Items = append(a.Items, tableRow{})
+				return a.Items[len(a.Items)-1].read(item, a.columns())
+			})
+		}
+		return nil
+	})
+}
+
+// columns are how many cells a row has at most.
+func (a *tableAnswer) columns() int {
+	most := 0
+	for i := range a.Columns {
+		most = max(most, len(a.Columns[i].Columns))
+	}
+	return most
 }
 
 // printTables prints a table for each resource, as kubectl get does.
@@ -69,15 +121,13 @@ func (g *getCommand) printTables(s *session, questions []question) error {
 		var a tableAnswer
 		v := g.values(q)
 		v.Set("view", "table")
-		members := map[string]any{"metadata": &a.Metadata, "columns": &a.Columns}
-		err := s.Items(s.ctx, client.Path("query"), v, members, func(items *json.Decoder) error {
-			var row tableRow
-			err := items.Decode(&row)
-			a.Items = append(a.Items, row)
-			return err
-		})
+		v.Set("fields", g.rowFields())
+		answer, err := s.Value(s.ctx, client.Path("query"), v)
 		if err != nil {
 			return err
+		}
+		if err := a.read(answer); err != nil {
+			return s.Broken(s.ctx, err)
 		}
 		p.add(s, &a)
 	}
@@ -89,6 +139,14 @@ func (g *getCommand) printTables(s *session, questions []question) error {
 		s.note("%d more are not shown: --limit %d", p.remaining, g.limit)
 	}
 	return nil
+}
+
+// rowFields are the paths of what tables show beside cells.
+func (g *getCommand) rowFields() string {
+	if g.showLabels {
+		return "metadata.namespace,metadata.labels"
+	}
+	return "metadata.namespace" // informerd knows it without unpacking objects
 }
 
 // tablePrinter prints the tables of one command one below the other.
@@ -132,7 +190,7 @@ func (t *printedTable) print(s *session, rows []tableRow) {
 		g.header = t.names()
 	}
 	for i := range rows {
-		if rows[i].Resource == t.Resource && rows[i].Cluster == t.Cluster {
+		if rows[i].resource == t.Resource && rows[i].cluster == t.Cluster {
 			g.rows = append(g.rows, t.cells(&rows[i]))
 		}
 	}
@@ -169,31 +227,31 @@ func (t *printedTable) showsNamespace() bool {
 }
 
 func (t *printedTable) cells(row *tableRow) []string {
-	cells := make([]string, 0, len(row.Cells)+3)
+	cells := make([]string, 0, len(row.cells)+3)
 	if t.cluster {
-		cells = append(cells, row.Cluster)
+		cells = append(cells, row.cluster)
 	}
 	if t.showsNamespace() {
-		cells = append(cells, row.Object.Metadata.Namespace)
+		cells = append(cells, row.namespace)
 	}
-	for i, c := range row.Cells {
+	for i, c := range row.cells {
 		switch {
 		case i < len(t.Columns) && t.Columns[i].Priority > 0 && t.name != "wide":
 		case i < len(t.Columns) && t.Columns[i].Format == "name":
-			cells = append(cells, t.prefix+string(c))
+			cells = append(cells, t.prefix+c)
 		default:
-			cells = append(cells, string(c))
+			cells = append(cells, c)
 		}
 	}
 	if t.showLabels {
-		cells = append(cells, labelText(row.Object.Metadata.Labels))
+		cells = append(cells, labelText(row.labels))
 	}
 	return cells
 }
 
-func labelText(raw json.RawMessage) string {
+func labelText(raw client.Value) string {
 	var labels map[string]string
-	if json.Unmarshal(raw, &labels) != nil || len(labels) == 0 {
+	if json.Unmarshal([]byte(raw), &labels) != nil || len(labels) == 0 {
 		return "<none>"
 	}
 	var all []string

@@ -35,7 +35,7 @@ func BenchmarkCommands(b *testing.B) {
 		"get pods -n ns-7", "get pods app-7-7 -n ns-7", "get pods -A --limit 500", "get pods -A", "get pods -A -o name", "get pods -A -o json", "get pods -A -o custom-columns=N:.metadata.name,I:.spec.containers[*].image",
 		"get pods -A --filter object.spec.nodeName=='node-7'", "get pods -A -l tier=t3 -o name",
 		"count pods -A --by status.phase,spec.nodeName", "count pods -A --by metadata.namespace", "search app-7-7", "tree rs/app-7 -n ns-7",
-		"used-by cm/ns-7/settings --depth 1", "dangling -n ns-7", "health", "top", "top namespaces", "wait pods -n ns-7 --for object.status.phase=='Running' --timeout 0",
+		"used-by cm/ns-7/settings --depth 1", "dangling -n ns-7", "health", "top", "top namespaces", "wait pods -n ns-7 --for object.status.phase=='Running' --timeout 0", "wait pods -A --for object.metadata.name!='' --timeout 1s",
 		"watch pods -n ns-7 --timeout 1ms", "diff pods/ns-7/app-7-7 pods/ns-7/app-7-207", "explain pods -A --field-selector spec.nodeName=node-7",
 	} {
 		b.Run(strings.ReplaceAll(line, " ", "_"), func(b *testing.B) {

@@ -27,6 +27,7 @@ func Commands(root *cobra.Command) {
 	for _, cmd := range []*cobra.Command{
 		newGetCommand(), newCountCommand(), newSearchCommand(), newTreeCommand(), newUsedByCommand(),
 		newDanglingCommand(), newHealthCommand(), newTopCommand(), newWatchCommand(), newWaitCommand(), newDiffCommand(), newExplainCommand(),
+		newHandlersCommand(),
 	} {
 		cmd.GroupID = group
 		root.AddCommand(cmd)

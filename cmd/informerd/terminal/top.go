@@ -66,14 +66,20 @@ const (
 	memoryOverhead = "sum(spec.overhead.memory)"
 )
 
+// phase is what pods are grouped by besides: to select by what no index has would read all of
+// them before they are read to be added up.
+const phase = "status.phase"
+
+// ended are the phases of pods that ask for nothing any more.
+var ended = []string{"Succeeded", "Failed"}
+
 // demand is what the pods of one group ask for.
 type demand struct {
 	name                               string
-	pods                               string
+	pods                               int64
 	cpu, cpuLimit, memory, memoryLimit resource.Quantity
 	allocatableCPU, allocatableMemory  resource.Quantity
 	allocatablePods                    resource.Quantity
-	known                              bool // what there is to give
 }
 
 // demands groups pods that have not ended.
@@ -81,29 +87,49 @@ func (c *topCommand) demands(s *session, path string) ([]*demand, error) {
 	v := c.values(true)
 	v.Del("limit")
 	v.Set("resources", "pods")
-	v.Set("groupBy", path)
+	v.Set("groupBy", path+","+phase)
 	v.Set("agg", strings.Join([]string{counted, cpuRequests, cpuLimits, memoryRequests, memoryLimits, cpuOverhead, memoryOverhead}, ","))
-	v.Set("fieldSelector", strings.TrimPrefix(c.fields+",status.phase!=Succeeded,status.phase!=Failed", ","))
 	list, err := s.groups(v)
 	if err != nil {
 		return nil, err
 	}
 	var all []*demand
+	byName := map[string]*demand{}
 	for _, item := range list.Items {
-		d := &demand{name: valueText(item.Group[path]), pods: valueText(item.Values[counted])}
-		for agg, into := range map[string][]*resource.Quantity{
-			cpuRequests: {&d.cpu}, cpuLimits: {&d.cpuLimit}, memoryRequests: {&d.memory}, memoryLimits: {&d.memoryLimit},
-			cpuOverhead: {&d.cpu, &d.cpuLimit}, memoryOverhead: {&d.memory, &d.memoryLimit},
-		} {
-			for _, sum := range into {
-				if err := addTo(sum, item.Values[agg]); err != nil {
-					return nil, fmt.Errorf("%s of %s: %w", agg, d.name, err)
-				}
-			}
+		if slices.Contains(ended, valueText(item.Group[phase])) {
+			continue
 		}
-		all = append(all, d)
+		name := valueText(item.Group[path])
+		d := byName[name]
+		if d == nil {
+			d = &demand{name: name}
+			byName[name], all = d, append(all, d)
+		}
+		if err := d.add(item.Values); err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
+}
+
+// add adds what one group of pods asks for.
+func (d *demand) add(values map[string]any) error {
+	pods, err := strconv.ParseInt(valueText(values[counted]), 10, 64)
+	if err != nil {
+		return fmt.Errorf("%s of %s: %w", counted, d.name, err)
+	}
+	d.pods += pods
+	for agg, into := range map[string][]*resource.Quantity{
+		cpuRequests: {&d.cpu}, cpuLimits: {&d.cpuLimit}, memoryRequests: {&d.memory}, memoryLimits: {&d.memoryLimit},
+		cpuOverhead: {&d.cpu, &d.cpuLimit}, memoryOverhead: {&d.memory, &d.memoryLimit},
+	} {
+		for _, sum := range into {
+			if err := addTo(sum, values[agg]); err != nil {
+				return fmt.Errorf("%s of %s: %w", agg, d.name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // addTo adds a sum, which is a number, a quantity or null.
@@ -146,13 +172,16 @@ func (c *topCommand) nodes(s *session) error {
 	if err != nil {
 		return err
 	}
+	byName := map[string]*demand{}
+	for _, d := range demands {
+		byName[d.name] = d
+	}
 	for _, n := range nodes.Items {
-		i := slices.IndexFunc(demands, func(d *demand) bool { return d.name == n.Metadata.Name })
-		if i < 0 {
-			i, demands = len(demands), append(demands, &demand{name: n.Metadata.Name, pods: "0"})
+		d := byName[n.Metadata.Name]
+		if d == nil {
+			d = &demand{name: n.Metadata.Name}
+			demands = append(demands, d)
 		}
-		d := demands[i]
-		d.known = true
 		d.allocatableCPU, d.allocatableMemory = n.Status.Allocatable["cpu"], n.Status.Allocatable["memory"]
 		d.allocatablePods = n.Status.Allocatable["pods"]
 	}
@@ -182,7 +211,7 @@ func (c *topCommand) print(s *session, title string, demands []*demand) {
 		g.header = []string{title, "PODS", "CPU REQUESTS", "CPU LIMITS", "MEMORY REQUESTS", "MEMORY LIMITS"}
 	}
 	for _, d := range shown {
-		pods := d.pods
+		pods := strconv.FormatInt(d.pods, 10)
 		if !d.allocatablePods.IsZero() {
 			pods += "/" + d.allocatablePods.String()
 		}

@@ -118,6 +118,8 @@ type waited struct {
 type objects struct {
 	whole    bool // the stream has told all there were
 	versions map[string]version
+	// keys are those of versions in order, where they are known: those of streams change.
+	keys []string
 	// unanswered are the resources that cannot be read: what there is of them is not known.
 	unanswered map[string]bool
 }
@@ -128,6 +130,14 @@ func newObjects() objects {
 
 // known reports whether nothing is missing that the stream is about.
 func (o *objects) known() bool { return o.whole && len(o.unanswered) == 0 }
+
+// ordered are the keys of versions in order.
+func (o *objects) ordered() []string {
+	if o.keys != nil {
+		return o.keys
+	}
+	return slices.Sorted(maps.Keys(o.versions))
+}
 
 type version struct{ title, name, uid, version string }
 
@@ -159,34 +169,53 @@ func (o *objects) apply(e *change, object *partial) {
 	}
 }
 
-// lacking names what is not yet so; none is all.
-func (w *waited) lacking() (missing []string) {
+// missing names what is not yet so, in no order; none is all.
+func (w *waited) missing(yield func(string) bool) {
 	if w.gone {
 		for _, v := range w.all.versions {
-			missing = append(missing, v.title+" is there")
+			if !yield(v.title + " is there") {
+				return
+			}
 		}
-		return missing
+		return
 	}
-	there := map[string]bool{}
 	for key, v := range w.all.versions {
-		there[v.name] = true
 		// Two streams tell the same change one after the other: what holds counts only
 		// for the version that it was found to hold for.
-		if w.filter != "" && w.met.versions[key] != v {
-			missing = append(missing, v.title)
+		if w.filter != "" && w.met.versions[key] != v && !yield(v.title) {
+			return
 		}
+	}
+	if len(w.names) > 0 {
+		w.missingNames(yield)
+	} else if len(w.all.versions) == 0 {
+		yield("no " + strings.Join(w.resources, ",") + " selected")
+	}
+}
+
+func (w *waited) missingNames(yield func(string) bool) {
+	there := map[string]bool{}
+	for _, v := range w.all.versions {
+		there[v.name] = true
 	}
 	for _, name := range w.names {
-		if !there[name] {
-			missing = append(missing, w.title(name)+" is not there")
+		if !there[name] && !yield(w.title(name)+" is not there") {
+			return
 		}
 	}
-	if len(w.names) == 0 && len(there) == 0 {
-		missing = append(missing, "no "+strings.Join(w.resources, ",")+" selected")
-	}
-	slices.Sort(missing)
-	return missing
 }
+
+// so reports whether nothing is missing. It is asked with each event, of thousands of
+// objects, and mostly finds at once what is.
+func (w *waited) so() bool {
+	for range w.missing {
+		return false
+	}
+	return true
+}
+
+// lacking is all that is missing.
+func (w *waited) lacking() []string { return slices.Sorted(w.missing) }
 
 func (w *waited) known() bool { return w.all.known() && (w.filter == "" || w.met.known()) }
 
@@ -217,18 +246,13 @@ func (c *waitCommand) wait(s *session, g goal, targets []target) error {
 	s.ctx, stop = context.WithCancel(ctx)
 	defer w.end(stop)
 	for _, q := range questions {
-		one := &waited{question: q, goal: g, all: newObjects(), met: newObjects()}
-		w.all = append(w.all, one)
-		v := q.values(c.selection)
-		v.Set("fields", "metadata.name,metadata.namespace,metadata.uid,metadata.resourceVersion")
-		w.follow(v, &one.all)
-		if g.filter != "" {
-			met := url.Values{}
-			maps.Copy(met, v)
-			met.Set("filter", both(c.filter, g.filter))
-			w.follow(met, &one.met)
-		}
+		w.all = append(w.all, &waited{question: q, goal: g, all: newObjects(), met: newObjects()})
 	}
+	if w.look() {
+		w.say()
+		return nil
+	}
+	w.followAll()
 	return w.run(ctx)
 }
 
@@ -249,6 +273,20 @@ type waiter struct {
 	errs    chan error
 	streams int
 	failed  string // for how many objects the filter has no value
+}
+
+// followAll streams all that is to be known.
+func (w *waiter) followAll() {
+	for _, one := range w.all {
+		v := one.values(w.selection)
+		v.Set("fields", "metadata.name,metadata.namespace,metadata.uid,metadata.resourceVersion")
+		w.follow(v, &one.all)
+		if one.filter != "" {
+			met := maps.Clone(v)
+			met.Set("filter", both(w.filter, one.filter))
+			w.follow(met, &one.met)
+		}
+	}
 }
 
 // follow streams what v selects into o.
@@ -287,12 +325,12 @@ func (w *waiter) run(ctx context.Context) error {
 		select {
 		case t := <-w.events:
 			w.enter(t)
-			switch lacking, known := w.lacking(); {
-			case known && len(lacking) == 0:
+			switch known := w.known(); {
+			case known && w.so():
 				w.say()
 				return nil
 			case known && w.timeout == 0:
-				return w.late("not so", lacking)
+				return w.late("not so", w.lacking())
 			case w.timeout == 0 && w.answered():
 				return &outcome{ExitNoAnswer, errors.New("not known how it stands: not all can be read")}
 			}
@@ -322,13 +360,21 @@ func (w *waiter) enter(t told) {
 	}
 }
 
-func (w *waiter) lacking() (all []string, known bool) {
-	known = true
+func (w *waiter) lacking() (all []string) {
 	for _, one := range w.all {
 		all = append(all, one.lacking()...)
-		known = known && one.known()
 	}
-	return all, known
+	return all
+}
+
+// known reports whether no stream lacks anything.
+func (w *waiter) known() bool {
+	return !slices.ContainsFunc(w.all, func(one *waited) bool { return !one.known() })
+}
+
+// so reports whether what is waited for is so.
+func (w *waiter) so() bool {
+	return !slices.ContainsFunc(w.all, func(one *waited) bool { return !one.so() })
 }
 
 // answered reports whether all streams have told all that they can.
@@ -341,11 +387,10 @@ func (w *waiter) over(ctx context.Context) error {
 	if !errors.Is(context.Cause(ctx), errTimeOver) {
 		return context.Cause(ctx)
 	}
-	lacking, known := w.lacking()
-	if !known {
+	if !w.known() {
 		return &outcome{ExitNoAnswer, fmt.Errorf("not known within %s how it stands", w.timeout)}
 	}
-	return w.late("not so within "+w.timeout.String(), lacking)
+	return w.late("not so within "+w.timeout.String(), w.lacking())
 }
 
 // someLacking are as many as are named.
@@ -368,13 +413,23 @@ func (w *waiter) say() {
 		return
 	}
 	for _, one := range w.all {
-		for _, key := range slices.Sorted(maps.Keys(one.all.versions)) {
-			fmt.Fprintf(w.session.out, "%s %s\n", oneLine(one.all.versions[key].title), one.text)
+		for _, key := range one.all.ordered() {
+			w.line(one.all.versions[key].title, one.text)
 		}
 		for _, name := range one.names {
 			if one.gone {
-				fmt.Fprintf(w.session.out, "%s %s\n", one.title(name), one.text)
+				w.line(one.title(name), one.text)
 			}
 		}
 	}
+}
+
+// line is one of up to all objects of a cluster; an error of it comes again when what was
+// written is flushed.
+func (w *waiter) line(title, text string) {
+	out := w.session.out
+	out.WriteString(oneLine(title))
+	out.WriteByte(' ')
+	out.WriteString(text)
+	out.WriteByte('\n')
 }

@@ -24,7 +24,8 @@ type asker struct {
 	wanted *authn.Wanted // whom it is to be made as; nil: nobody else
 	bad    error         // what is wrong with wanted
 	named  access.Named
-	about  []string // clusters
+	about  []string  // clusters
+	fixed  user.Info // who it is, whatever is shown; nil: who the request shows
 
 	mu    sync.Mutex // guards all below
 	name  string

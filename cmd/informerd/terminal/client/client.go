@@ -4,11 +4,13 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net"
 	"net/http"
@@ -107,6 +109,14 @@ func (c *Client) Close() {
 // Quiet keeps warnings to itself.
 func (c *Client) Quiet() { c.warn = func(string) {} }
 
+// Telling is a client of the same informerd over the same connections that tells warnings to
+// warn. Only the first one is closed.
+func (c *Client) Telling(warn func(text string)) *Client {
+	other := *c
+	other.warn, other.Closed = warn, nil
+	return &other
+}
+
 // URL is where a question is asked, for people to read and copy.
 func (c *Client) URL(path string, query url.Values) string {
 	u := c.Server + path
@@ -132,6 +142,47 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values, headers
 	if err != nil {
 		return nil, err
 	}
+	return c.do(req, headers)
+}
+
+// Unchanged asks whether the answer with an ETag is still what would be answered. An answer
+// that is another one is left unread.
+func (c *Client) Unchanged(ctx context.Context, path string, query url.Values, tag string) (bool, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL(path, query), nil)
+	if err != nil {
+		return false, err
+	}
+	req.Header.Set("If-None-Match", tag)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return false, c.unreachable(ctx, err)
+	}
+	return resp.StatusCode == http.StatusNotModified, resp.Body.Close()
+}
+
+// Post has something done, with a body if it is not nil, and decodes what came of it.
+func (c *Client) Post(ctx context.Context, path string, body, into any) error {
+	var sent io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		sent = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL(path, nil), sent)
+	if err != nil {
+		return err
+	}
+	resp, err := c.do(req, []string{"Content-Type", "application/json"})
+	if err != nil {
+		return err
+	}
+	return c.decode(ctx, resp, into)
+}
+
+func (c *Client) do(req *http.Request, headers []string) (*http.Response, error) {
+	ctx := req.Context()
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
@@ -155,6 +206,10 @@ func (c *Client) JSON(ctx context.Context, path string, query url.Values, into a
 	if err != nil {
 		return err
 	}
+	return c.decode(ctx, resp, into)
+}
+
+func (c *Client) decode(ctx context.Context, resp *http.Response, into any) error {
 	defer resp.Body.Close()
 	if mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mediaType != "application/json" {
 		return c.foreign(resp)

@@ -1,0 +1,147 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// decode makes of a Value what encoding/json makes of it.
+func decode(v Value) (any, error) {
+	switch v[v.space(0)] {
+	case '{':
+		out := map[string]any{}
+		return out, v.Members(func(name string, value Value) (err error) {
+			out[name], err = decode(value)
+			return err
+		})
+	case '[':
+		out := []any{}
+		return out, v.Elements(func(value Value) error {
+			one, err := decode(value)
+			out = append(out, one)
+			return err
+		})
+	case '"':
+		return v.Text(), nil
+	case 't', 'f', 'n':
+		var out any
+		return out, json.Unmarshal([]byte(v), &out)
+	}
+	return json.Number(v.Text()), nil
+}
+
+// FuzzValue: whatever is JSON is read as encoding/json does, and nothing else makes it fall.
+func FuzzValue(f *testing.F) {
+	for _, text := range []string{
+		`{}`, `[]`, ` { "a" : [ 1 , "b\"" , null, true, {"c":{}}, [] ] , "" : -1.5e3 } `, `{"a":"\\","b":"\\\"","c":"é\u00e9"}`,
+		`{"a":1,"a":2}`, `[1,2`, `{"a"}`, `{"a":}`, `[,]`, `{1:2}`, `["a]`, `[}`, `{"a":1]`, `[1 2]`, ``, `null`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		v := Value(text)
+		if !json.Valid([]byte(text)) {
+			_ = v.Members(func(_ string, value Value) error { return value.Elements(func(Value) error { return nil }) })
+			_ = v.Elements(func(value Value) error { return value.Members(func(string, Value) error { return nil }) })
+			return
+		}
+		i := v.space(0)
+		if v[i] != '{' && v[i] != '[' {
+			return
+		}
+		got, err := decode(v)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		d := json.NewDecoder(bytes.NewReader([]byte(text)))
+		d.UseNumber()
+		var want any
+		if err := d.Decode(&want); err != nil {
+			t.Fatal(err)
+		}
+		// Of bytes that are no text encoding/json makes another sign.
+		if bytes.ContainsRune([]byte(text), '\uFFFD') {
+			return
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %#v, want %#v", text, got, want)
+		}
+	})
+}
+
+func TestValueThatIsNone(t *testing.T) {
+	ignore := func(Value) error { return nil }
+	for _, text := range []Value{``, `[`, `[1`, `[1,`, `[1 2]`, `["a`, `[{]`, `{}`, `1`, `[,]`, `[1,]`} {
+		if err := text.Elements(ignore); err == nil {
+			t.Errorf("%s was read as an array", text)
+		}
+	}
+	for _, text := range []Value{``, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a" 1}`, `{1:1}`, `{"a":1,}`, `[]`, `{"a":1 "b":2}`} {
+		if err := text.Members(func(string, Value) error { return nil }); err == nil {
+			t.Errorf("%s was read as an object", text)
+		}
+	}
+}
+
+// TestValueOfAnAnswer: of a list that is cut off nothing is taken for all of it.
+func TestValueOfAnAnswer(t *testing.T) {
+	whole := `{"kind":"List","metadata":{"remainingItemCount":3},"items":[{"a":1},{"a":2}]}`
+	for cut := range len(whole) + 1 {
+		c, _ := newClient(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, whole[:cut])
+		}))
+		var found []string
+		answer, err := c.Value(t.Context(), "/v1/query", nil)
+		if err == nil {
+			err = answer.Members(func(name string, value Value) error {
+				if name != "items" {
+					return nil
+				}
+				return value.Elements(func(item Value) error {
+					found = append(found, string(item))
+					return nil
+				})
+			})
+		}
+		if cut < len(whole) && err == nil {
+			t.Errorf("%s: %v", whole[:cut], found)
+		}
+		if cut == len(whole) && (err != nil || !slices.Equal(found, []string{`{"a":1}`, `{"a":2}`})) {
+			t.Errorf("%v, %v", err, found)
+		}
+	}
+	c, _ := newClient(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<html>")
+	}))
+	var foreign *ForeignError
+	if _, err := c.Value(t.Context(), "/v1/query", nil); !errors.As(err, &foreign) {
+		t.Errorf("a page read as an answer: %v", err)
+	}
+}
+
+// TestReadText: in whatever pieces it comes, and whatever size is said.
+func TestReadText(t *testing.T) {
+	for _, length := range []int{0, 1, 64 << 10, 64<<10 + 1, 1 << 20} {
+		want := strings.Repeat("0123456789abcdef", length/16+1)[:length]
+		for _, size := range []int64{-1, 0, 10, int64(length)} {
+			for _, in := range []io.Reader{strings.NewReader(want), iotest.DataErrReader(strings.NewReader(want)), iotest.HalfReader(strings.NewReader(want))} {
+				if got, err := readText(in, size); err != nil || got != want {
+					t.Errorf("%d bytes, said to be %d: %d bytes, %v", length, size, len(got), err)
+				}
+			}
+		}
+	}
+	if _, err := readText(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("cut off"))), -1); !errors.Is(err, iotest.ErrTimeout) {
+		t.Errorf("cut off: %v", err)
+	}
+}

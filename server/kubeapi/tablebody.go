@@ -1,0 +1,87 @@
+package kubeapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+// printedTable is a table of the API server.
+type printedTable struct {
+	heading
+	rows []*row
+}
+
+// askTable asks once for all who want the same at the same time. It reads the table while
+// it comes in: with the metadata of its objects, of which only names and versions are
+// kept, one of 20,000 pods is larger than a document may be.
+func (a *API) askTable(ctx context.Context, resource cache.Resource, uri string) (*printedTable, error) {
+	return once(ctx, &a.asking, "table "+resource.Cluster+" "+uri, func(ctx context.Context) (*printedTable, error) {
+		const accept = typeJSON + ";as=Table;v=v1;g=meta.k8s.io"
+		t := &printedTable{}
+		err := a.read(ctx, cache.DocumentKey{Cluster: resource.Cluster, URI: uri, Accept: accept}, "", func(resp *http.Response) error {
+			t.warnings = resp.Header.Values("Warning")
+			return t.read(resource, resp.Body)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return t, nil
+	})
+}
+
+// read reads a table whose rows have the metadata of their objects.
+func (t *printedTable) read(resource cache.Resource, body io.Reader) error {
+	in, now := rawjson.NewTableReader(body, 0), time.Now()
+	for {
+		raw, err := in.Next()
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, rawjson.ErrNotList) {
+			return fmt.Errorf("read table: %w", err)
+		}
+		// The columns come first, and say which cells are ages.
+		if t.columns == nil && in.Columns() != nil {
+			if err := json.Unmarshal(in.Columns(), &t.columns); err != nil {
+				return fmt.Errorf("read the columns of a table: %w", err)
+			}
+		}
+		if err != nil {
+			return nil
+		}
+		printed, err := t.row(resource, raw, now)
+		if err != nil {
+			return err
+		}
+		if printed != nil && len(t.rows) < maxRows {
+			t.rows = append(t.rows, printed)
+		}
+	}
+}
+
+// row reads one row; nil if it does not say of which object it is.
+func (t *printedTable) row(resource cache.Resource, raw []byte, now time.Time) (*row, error) {
+	var r struct {
+		Cells      []json.RawMessage `json:"cells"`
+		Conditions json.RawMessage   `json:"conditions"`
+		Object     struct {
+			Metadata struct{ Namespace, Name, UID, ResourceVersion string }
+		} `json:"object"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, fmt.Errorf("read a row of a table: %w", err)
+	}
+	m := r.Object.Metadata
+	if m.Name == "" {
+		return nil, nil
+	}
+	return &row{
+		key: rowKey{resource, cache.Key{Namespace: m.Namespace, Name: m.Name}}, uid: m.UID, rv: m.ResourceVersion,
+		cells: r.Cells, conditions: r.Conditions, goodThrough: goodThrough(t.columns, r.Cells, now),
+	}, nil
+}
