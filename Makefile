@@ -6,7 +6,8 @@
 #   make bench    the tables of docs/performance.md (SCALE=100000 for that many
 #                 pods, BENCHFLAGS='--rows cold,warm' for some of them)
 #   make soak     informerd under faults for MINUTES=60 with SEED=1, against
-#                 etcd's own history: docs/soak.md (SOAKFLAGS='--only KINDS')
+#                 etcd's own history, after 200 kills of it with handlers:
+#                 docs/soak.md (KILLS=0 leaves these out, SOAKFLAGS='--only KINDS')
 #   make attack   hostile users against informerd for MINUTES=10, all that is known
 #                 at once: docs/security.md (ATTACKFLAGS='--only ATTACKS --strict')
 #   make build    bin/informerd alone
@@ -18,7 +19,8 @@
 #
 # It needs Go, a C compiler (for the race detector), make and git. What is done to
 # the page, and make test, also need Node.js 20 or later with npm; the browser
-# tests need Chromium, which they install through apt-get if it is missing.
+# tests need Chromium, and the e2e tests Python 3, curl and jq, which they install
+# through apt-get if they are missing.
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -43,7 +45,7 @@ export SOURCE_DATE_EPOCH
 devcluster_key := $(shell find cmd/devcluster -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-16)
 devcluster_bin := .cache/devcluster-$(devcluster_key)
 
-.PHONY: build image release manifests deploy-test run test bench soak attack check unit e2e-long unit-race unit-once unit-devcluster e2e devcluster race web web-deps e2e-deps web-test web-e2e chromium clean help
+.PHONY: build image release manifests deploy-test run test bench soak attack check unit e2e-long unit-race unit-once unit-devcluster e2e devcluster race web web-deps e2e-deps worker-deps web-test web-e2e chromium clean help
 
 build: ## bin/informerd
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/informerd ./cmd/informerd
@@ -82,7 +84,7 @@ run: build
 # What needs no cluster runs two at a time: much of it is one core's work, or a
 # download. What starts clusters, and times what they do, runs alone.
 test: check
-	@$(MAKE) --no-print-directory -j2 --output-sync=target devcluster unit deploy-test web-test race build e2e-deps chromium
+	@$(MAKE) --no-print-directory -j2 --output-sync=target devcluster unit deploy-test web-test race build e2e-deps worker-deps chromium
 	@$(MAKE) --no-print-directory e2e
 	@$(MAKE) --no-print-directory web-e2e
 	@echo 'all tests passed'
@@ -109,7 +111,7 @@ unit-once: ## allocations, every benchmark once, and what does not bear the race
 unit-devcluster: devcluster
 	cd cmd/devcluster && DEVCLUSTER='$(abspath $(devcluster_bin))' go test -race -timeout 30m ./internal/...
 
-e2e: build devcluster race e2e-deps
+e2e: build devcluster race e2e-deps worker-deps
 	go test -count=1 -timeout 60m ./test/e2e/...
 
 e2e-long: build devcluster race e2e-deps ## the e2e tests that wait for minutes
@@ -136,12 +138,23 @@ web-test: web-deps
 
 CHROMIUM ?= /usr/bin/chromium
 
+# How Debian's packages are installed, by one target at a time.
+apt_get := flock .cache/apt-get $(if $(filter 0,$(shell id -u)),,sudo) env DEBIAN_FRONTEND=noninteractive apt-get
+install  = mkdir -p .cache && $(apt_get) update -qq && $(apt_get) install -y -qq --no-install-recommends $(1) >/dev/null
+
 chromium:
 	@test -x '$(CHROMIUM)' || { \
 		command -v apt-get >/dev/null || { echo 'the browser tests need Chromium: set CHROMIUM=PROGRAM' >&2; exit 1; }; \
 		echo 'installing Chromium'; \
-		$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -qq && \
-		DEBIAN_FRONTEND=noninteractive $(if $(filter 0,$(shell id -u)),,sudo) apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
+		$(call install,chromium fonts-dejavu-core); }
+
+# The packages are called as the programs are.
+worker-deps: ## what the programs of docs/workers need, which e2e tests run
+	@missing=$$(for p in python3 curl jq; do command -v $$p >/dev/null || echo $$p; done); \
+	test -z "$$missing" || { \
+		command -v apt-get >/dev/null || { echo "the e2e tests need these programs:" $$missing >&2; exit 1; }; \
+		echo installing $$missing; \
+		$(call install,$$missing); }
 
 # PODS=20000 for a table of that many rows, CHURN=600 to look for leaks for ten
 # minutes, SCREENS=../../docs/screens for pictures, ONLY=memory for some tests.
@@ -161,9 +174,13 @@ $(bench_base): | build devcluster
 soak: MINUTES ?= 60
 attack: MINUTES ?= 10
 SEED    ?= 1
+KILLS   ?= 200
 
-# go run would not pass on the signal that ends it.
-soak: build devcluster
+# What handlers promise is held against KILLS first. go run would not pass on the signal that
+# ends the rest.
+soak: build devcluster race
+	@[ '$(KILLS)' = 0 ] || echo 'handlers: $(KILLS) kills, some minutes; KILLS=0 leaves them out'
+	@[ '$(KILLS)' = 0 ] || INFORMERD_KILLS='$(KILLS)' INFORMERD_SEED='$(SEED)' go test -count=1 -v -timeout 3h -run '^TestHandlersKilled$$' ./test/e2e
 	go build -o bin/soak ./test/soak
 	exec bin/soak --minutes '$(MINUTES)' --seed '$(SEED)' $(SOAKFLAGS)
 
@@ -175,4 +192,4 @@ clean:
 	rm -rf bin data .cache test/results
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | head -21
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -23

@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string) (hurt bool, err error) {
 	only := f.String("only", "", "make only these `ATTACKS`, separated by commas; none: none at all")
 	list := f.Bool("list", false, "list the attacks")
 	strict := f.Bool("strict", false, "exit with 1 if an answer takes too long under attack, too")
-	nice := f.Int("nice", 10, "by how much the attackers' process is nicer than informerd")
+	nice := f.Int("nice", attack.Idle, fmt.Sprintf("by how much the attackers' process is nicer than informerd; %d: it runs when nothing else wants a processor, as if it had a machine of its own", attack.Idle))
 	authorization := f.String("authorization", "rbac", "who says what users may: rbac or review")
 	pprof := f.String("pprof", "", "`address` on loopback where informerd serves its profiles")
 	program := f.String("informerd", filepath.Join("bin", "informerd"), "the informerd `binary`")

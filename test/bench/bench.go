@@ -23,9 +23,11 @@ var groups = []group{
 	{"query", (*bench).query},
 	{"scan", (*bench).scan},
 	{"relations", (*bench).relations},
+	{"commands", (*bench).commands},
 	{"events", (*bench).events},
 	{"watchers", (*bench).watchers},
 	{"relist", (*bench).relist},
+	{"handlers", (*bench).handlers},
 }
 
 func groupNames() []string {

@@ -58,47 +58,68 @@ func (c *churn) close(ctx context.Context) error {
 
 // createEventPods makes pods like the others.
 func (c *cluster) createEventPods(ctx context.Context) error {
+	_, err := c.somePods(ctx, 0, eventPods, true)
+	return err
+}
+
+// somePods makes pods like the others, with numbers from first on. Their status is a second
+// write of each.
+func (c *cluster) somePods(ctx context.Context, first, count int, status bool) ([]corev1.Pod, error) {
 	core := c.client.CoreV1()
 	_, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: eventNamespace}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return err
+		return nil, err
 	}
 	for _, name := range []string{"default", "app"} {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		_, err := core.ServiceAccounts(eventNamespace).Create(ctx, account, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return err
+			return nil, err
 		}
 	}
 	models, err := core.Pods("").List(ctx, metav1.ListOptions{Limit: eventPods})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(models.Items) == 0 {
-		return errors.New("there is no pod to copy")
+		return nil, errors.New("there is no pod to copy")
 	}
-	for n := range eventPods {
-		if err := c.createEventPod(ctx, &models.Items[n%len(models.Items)], n); err != nil {
-			return err
+	var made []corev1.Pod
+	for n := first; n < first+count; n++ {
+		pod, err := c.createEventPod(ctx, &models.Items[n%len(models.Items)], n, status)
+		if err != nil {
+			return nil, err
 		}
+		made = append(made, *pod)
 	}
-	return nil
+	return made, nil
 }
 
-// createEventPod makes pod n like model, its status included.
-func (c *cluster) createEventPod(ctx context.Context, model *corev1.Pod, n int) error {
+// anEventPod is the name of one of them.
+func (c *cluster) anEventPod(ctx context.Context) (string, error) {
+	pods, err := c.client.CoreV1().Pods(eventNamespace).List(ctx, metav1.ListOptions{Limit: 1})
+	if err == nil && len(pods.Items) == 0 {
+		err = errors.New("there is no pod that changes")
+	}
+	if err != nil {
+		return "", err
+	}
+	return pods.Items[0].Name, nil
+}
+
+// createEventPod makes pod n like model, its status included or not.
+func (c *cluster) createEventPod(ctx context.Context, model *corev1.Pod, n int, status bool) (*corev1.Pod, error) {
 	pod := &corev1.Pod{Spec: *model.Spec.DeepCopy()}
 	pod.Name = fmt.Sprintf("%.200s-%03d", model.Name, n)
 	pod.Labels = maps.Clone(model.Labels)
 	pod.Annotations = maps.Clone(model.Annotations)
 	client := c.client.CoreV1().Pods(eventNamespace)
 	created, err := client.Create(ctx, pod, metav1.CreateOptions{FieldManager: "kube-controller-manager"})
-	if err != nil {
-		return err
+	if err != nil || !status {
+		return created, err
 	}
 	created.Status = model.Status
-	_, err = client.UpdateStatus(ctx, created, metav1.UpdateOptions{FieldManager: "kubelet"})
-	return err
+	return client.UpdateStatus(ctx, created, metav1.UpdateOptions{FieldManager: "kubelet"})
 }
 
 // eventsFrom is the resourceVersion of the pod that changed last: what is watched
@@ -128,7 +149,19 @@ func (c *cluster) eventsFrom(ctx context.Context) (string, error) {
 // removeEventPods deletes the pods of a churn, also of one that was interrupted.
 func removeEventPods(ctx context.Context, c *cluster) error {
 	now := int64(0)
-	err := c.client.CoreV1().Pods(eventNamespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
+	left, err := c.client.CoreV1().Pods(eventNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("look for pods of %s: %w", eventNamespace, err)
+	}
+	for _, pod := range left.Items {
+		if len(pod.Finalizers) == 0 {
+			continue
+		}
+		if err := c.release(ctx, pod.Name); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("let pods of %s go: %w", eventNamespace, err)
+		}
+	}
+	err = c.client.CoreV1().Pods(eventNamespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("remove pods of %s: %w", eventNamespace, err)
 	}

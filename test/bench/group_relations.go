@@ -18,19 +18,11 @@ import (
 // Deployment, and what is called like this, letter by letter. The same is done
 // with lists of the API server, filtered here.
 func (b *bench) relations(ctx context.Context) ([]Row, error) {
-	all := *b
-	all.config = filepath.Join(b.scratch, "relations.yaml")
-	if err := os.WriteFile(all.config, []byte("resources:\n  - match: [\"*\"]\n"), 0o600); err != nil {
-		return nil, err
-	}
-	i, err := all.startInformerd(ctx, "")
+	i, err := b.startWatchingAll(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer i.kill()
-	if _, err := i.waitLive(ctx, b.data.Pods); err != nil {
-		return nil, err
-	}
 	r := &relations{bench: b, informerd: i}
 	deployments, err := b.cluster.client.AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -52,6 +44,25 @@ func (b *bench) relations(ctx context.Context) ([]Row, error) {
 		}
 	}
 	return r.rows(), i.stop()
+}
+
+// startWatchingAll starts an informerd that watches every resource, and waits until it has
+// the pods.
+func (b *bench) startWatchingAll(ctx context.Context) (*informerd, error) {
+	all := *b
+	all.config = filepath.Join(b.scratch, "all.yaml")
+	if err := os.WriteFile(all.config, []byte("resources:\n  - match: [\"*\"]\n"), 0o600); err != nil {
+		return nil, err
+	}
+	i, err := all.startInformerd(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := i.waitLive(ctx, b.data.Pods); err != nil {
+		i.kill()
+		return nil, err
+	}
+	return i, nil
 }
 
 type relations struct {

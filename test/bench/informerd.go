@@ -44,11 +44,16 @@ type informerd struct {
 // startInformerd starts informerd with a snapshot file, or none if it is empty.
 // It returns at once. stop or kill it.
 func (b *bench) startInformerd(ctx context.Context, snapshot string) (*informerd, error) {
+	return b.startConfigured(ctx, b.config, snapshot)
+}
+
+// startConfigured is startInformerd with another configuration.
+func (b *bench) startConfigured(ctx context.Context, config, snapshot string) (*informerd, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(b.informerd, "serve", "--config", b.config, "--kubeconfig", b.cluster.info.Kubeconfig,
+	cmd := exec.Command(b.informerd, "serve", "--config", config, "--kubeconfig", b.cluster.info.Kubeconfig,
 		"--listen", address, "--snapshot", snapshot, "--log-level", "warn")
 	i := &informerd{
 		url:  "http://" + address,

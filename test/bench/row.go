@@ -149,8 +149,10 @@ func formatFigure(v float64, unit string) string {
 		return fmt.Sprintf("%.2f s", v)
 	case unit == unitBytes && math.Abs(v) >= 1e6:
 		return trimmed(v/1e6) + " MB"
-	case unit == unitBytes:
+	case unit == unitBytes && (math.Abs(v) >= 1e3 || v == 0):
 		return trimmed(v/1e3) + " KB"
+	case unit == unitBytes:
+		return trimmed(v) + " B"
 	case unit == unitPerSecond:
 		return trimmed(v) + "/s"
 	default:

@@ -72,3 +72,36 @@ func TestNamed(t *testing.T) {
 
 // made are files that a run leaves behind.
 func made(path string) bool { return strings.HasPrefix(path, "test/results/") }
+
+// TestDependencies: of each module that the program needs itself ARCHITECTURE.md says why.
+func TestDependencies(t *testing.T) {
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(text), "\n## Dependencies\n")
+	if !ok {
+		t.Fatal("ARCHITECTURE.md has no Dependencies")
+	}
+	table, _, _ = strings.Cut(table, "\n## ")
+	needed := 0
+	for _, found := range required.FindAllStringSubmatch(string(mod), -1) {
+		needed++
+		if name := major.ReplaceAllString(found[1], ""); !strings.Contains(table, name[strings.LastIndex(name, "/")+1:]) {
+			t.Errorf("ARCHITECTURE.md does not say why there is %s", found[1])
+		}
+	}
+	if needed < 10 {
+		t.Errorf("%d modules are needed: go.mod is not read as it should be", needed)
+	}
+}
+
+var (
+	// required is a line of go.mod that is not about what others need.
+	required = regexp.MustCompile(`(?m)^\t(\S+) v\S+$`)
+	major    = regexp.MustCompile(`/v\d+$`)
+)

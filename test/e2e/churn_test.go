@@ -96,10 +96,14 @@ type churner struct {
 	kinds      []kind
 	namespaces []string
 	seed       uint64
+	// unlike has each change leave another object than any before: two changes of labels may
+	// lead back to where the first began.
+	unlike bool
 
-	done   atomic.Int64
-	failed atomic.Int64
-	pause  time.Duration // between two operations of one writer
+	changes atomic.Int64 // that were tried, if unlike
+	done    atomic.Int64
+	failed  atomic.Int64
+	pause   time.Duration // between two operations of one writer
 }
 
 func newChurner(tb testing.TB, c *harness.Cluster, kinds []kind, spaces ...string) *churner {
@@ -287,6 +291,12 @@ func (w *writer) finalize(ctx context.Context, client dynamic.ResourceInterface,
 }
 
 func (w *writer) patch(ctx context.Context, client dynamic.ResourceInterface, name string, change map[string]any, subresources ...string) error {
+	if w.unlike {
+		err := unstructured.SetNestedField(change, fmt.Sprint(w.changes.Add(1)), "metadata", "annotations", "example.com/change")
+		if err != nil {
+			return err
+		}
+	}
 	data, err := json.Marshal(change)
 	if err != nil {
 		return err

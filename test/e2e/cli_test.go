@@ -72,6 +72,7 @@ func TestTerminal(t *testing.T) {
 	s := newTerminal(t, i, "/dev/null")
 	t.Run("examples", func(t *testing.T) { tryExamples(t, s) })
 	t.Run("tree", func(t *testing.T) { checkTree(t, c, s) })
+	t.Run("kubectl-tree", func(t *testing.T) { checkKubectlTree(t, c, s) })
 	t.Run("wait", func(t *testing.T) { waitForChange(t, c, s) })
 	t.Run("plugin", func(t *testing.T) { checkPlugin(t, newTerminal(t, i, c.Kubeconfig("admin"))) })
 	t.Run("pipe", func(t *testing.T) {

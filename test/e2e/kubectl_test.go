@@ -205,14 +205,19 @@ func TestKubectl(t *testing.T) {
 			if out := k.run(false, "api-resources", "--verbs", "list", "--no-headers"); strings.Count(out, "\n") != len(all) {
 				t.Errorf("api-resources has not %d lines:\n%s", len(all), out)
 			}
-			checkWatch(t, c, k)
-			checkWait(t, c, k)
+			before, err := watchers(k.informerd, "configmaps")
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkWatch(t, c, k, before)
+			checkWait(t, c, k, before)
 		})
 	}
 }
 
-// checkWatch: get -w prints a change as the API server does.
-func checkWatch(t *testing.T, c *harness.Cluster, k *kubectl) {
+// checkWatch: get -w prints a change as the API server does. Before it so many follow
+// configmaps.
+func checkWatch(t *testing.T, c *harness.Cluster, k *kubectl, before int) {
 	maps := c.Client.CoreV1().ConfigMaps("default")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -238,7 +243,7 @@ func checkWatch(t *testing.T, c *harness.Cluster, k *kubectl) {
 			}
 		}
 	}()
-	waitWatchers(t, k.informerd, "configmaps", 1)
+	waitWatchers(t, k.informerd, "configmaps", before+1)
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"a": "1"}}
 	if cm, err = maps.Create(ctx, cm, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -267,8 +272,8 @@ func checkWatch(t *testing.T, c *harness.Cluster, k *kubectl) {
 	}
 }
 
-// checkWait: wait ends when what it waits for happens.
-func checkWait(t *testing.T, c *harness.Cluster, k *kubectl) {
+// checkWait: wait ends when what it waits for happens. Before it so many follow configmaps.
+func checkWait(t *testing.T, c *harness.Cluster, k *kubectl, before int) {
 	maps := c.Client.CoreV1().ConfigMaps("default")
 	name := "awaited-" + strings.Trim(k.name, "'s")
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"a": "1"}}
@@ -287,10 +292,10 @@ func checkWait(t *testing.T, c *harness.Cluster, k *kubectl) {
 		}},
 		{"delete", func() error { return maps.Delete(t.Context(), name, metav1.DeleteOptions{}) }},
 	} {
-		waitWatchers(t, k.informerd, "configmaps", 0)
+		waitWatchers(t, k.informerd, "configmaps", before)
 		said := make(chan string, 1)
 		go func() { said <- k.run(false, "wait", "--for="+step.what, "configmap/"+name, "-n", "default") }()
-		waitWatchers(t, k.informerd, "configmaps", 1)
+		waitWatchers(t, k.informerd, "configmaps", before+1)
 		if err := step.change(); err != nil {
 			t.Fatal(err)
 		}
@@ -300,14 +305,22 @@ func checkWait(t *testing.T, c *harness.Cluster, k *kubectl) {
 	}
 }
 
-// waitWatchers waits until so many watch a resource at informerd.
+// watchers is how many follow a resource: clients, and what informerd keeps up to date
+// itself, such as the health of everything.
+func watchers(i *harness.Informerd, resource string) (int, error) {
+	var r struct{ Counts struct{ Subscribers int } }
+	err := i.Read("/v1/resources/"+resource, &r)
+	return r.Counts.Subscribers, err
+}
+
+// waitWatchers waits until so many follow a resource.
 func waitWatchers(t *testing.T, i *harness.Informerd, resource string, n int) {
 	t.Helper()
 	harness.Eventually(t, 30*time.Second, fmt.Sprintf("%d watchers of %s", n, resource), func() error {
-		var r struct{ Counts struct{ Subscribers int } }
-		if err := i.Read("/v1/resources/"+resource, &r); err != nil || r.Counts.Subscribers == n {
-			return err
+		now, err := watchers(i, resource)
+		if err == nil && now != n {
+			err = fmt.Errorf("%d watch", now)
 		}
-		return fmt.Errorf("%d watch", r.Counts.Subscribers)
+		return err
 	})
 }

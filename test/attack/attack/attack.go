@@ -3,6 +3,7 @@
 package attack
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -40,11 +41,16 @@ type Options struct {
 	Only []string
 	// Share of the workers that each attack has; 0: all.
 	Share float64
+	// Wait is how long the attackers wait for an answer; 0: two minutes. What takes long may
+	// take minutes on a machine that has much else to do, and who waits for as long as
+	// Patience has come to nothing.
+	Wait time.Duration
 	// Calm has informerd stop after the attack. It is quicker: what is not read, and what
 	// does not come, is cut off ten seconds after SIGTERM.
 	Calm bool
 	// Nice is by how much the attackers' process is nicer than this one and informerd, so
-	// that what they take of the processors is not taken for what they take of informerd.
+	// that what they take of the processors is not taken for what they take of informerd; Idle
+	// and more: they run when nothing else does.
 	Nice int
 	// Pprof is where informerd serves its profiles; empty: nowhere.
 	Pprof string
@@ -53,6 +59,9 @@ type Options struct {
 	// Out is told what goes on.
 	Out io.Writer
 }
+
+// Idle is nicer than any process can be.
+const Idle = 20
 
 const (
 	// hostileUsers share the attacks.
@@ -122,6 +131,7 @@ func (r *run) introduce(ctx context.Context, tokens []string) error {
 	r.orders = &hostile.Orders{
 		URL: r.informerd.URL, CA: r.informerd.CA, Tokens: tokens[1:], Namespace: rig.Namespace,
 		Resource: rig.Resource, Path: rig.Path, Deep: rig.Deep, Wide: rig.Wide, Only: r.Only, Share: r.Share,
+		Wait: cmp.Or(r.Wait, 2*time.Minute),
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(r.informerd.CA)

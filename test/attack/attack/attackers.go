@@ -28,13 +28,18 @@ type attackers struct {
 }
 
 // startAttackers runs this very program as attackers, so much nicer than this process.
+// Idle has them run when nothing else wants a processor.
 func startAttackers(orders *hostile.Orders, nice int) (*attackers, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
+	command := exec.Command("nice", "-n", fmt.Sprint(nice), self)
+	if nice >= Idle {
+		command = exec.Command("chrt", "--idle", "0", self)
+	}
 	a := &attackers{
-		cmd:   exec.Command("nice", "-n", fmt.Sprint(nice), self),
+		cmd:   command,
 		begun: make(chan struct{}), ended: make(chan struct{}), tally: hostile.Tally{},
 	}
 	a.cmd.Env = append(os.Environ(), hostile.Env+"=1")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -88,10 +89,30 @@ func (r *Result) Slow() []string {
 	return slow
 }
 
+func (r *Result) niceness() string {
+	text := fmt.Sprintf("at nice %d", r.Nice)
+	if r.Nice >= Idle {
+		text = "when nothing else runs"
+	}
+	if autogroup() {
+		text += " (which counts for little: " + autogroupFile + " is 1)"
+	}
+	return text
+}
+
+// autogroupFile says whether the kernel shares processors among sessions first, and by
+// niceness only then. With it on answers take three times as long under the same attack.
+const autogroupFile = "/proc/sys/kernel/sched_autogroup_enabled"
+
+func autogroup() bool {
+	data, err := os.ReadFile(autogroupFile)
+	return err == nil && strings.TrimSpace(string(data)) == "1"
+}
+
 // Print writes it as tables.
 func (r *Result) Print(out io.Writer) {
-	fmt.Fprintf(out, "\nauthorization %s, ulimit -v %s, GOMEMLIMIT %s, attackers at nice %d on the same machine; attacked for %v\n\n",
-		r.Authorization, size(rig.Virtual<<10), rig.Memory, r.Nice, r.Took.Round(time.Second))
+	fmt.Fprintf(out, "\nauthorization %s, ulimit -v %s, GOMEMLIMIT %s, attackers on the same machine %s; attacked for %v\n\n",
+		r.Authorization, size(rig.Virtual<<10), rig.Memory, r.niceness(), r.Took.Round(time.Second))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "THE USER\tALONE\tP50\tP99\tATTACKED\tP50\tP99\tMOST\tP99'S RATIO\tNO ANSWER")
 	for _, question := range slices.Concat(innocent.Questions, innocent.References) {

@@ -52,8 +52,9 @@ func (w *worker) beginAs(ctx context.Context, client *http.Client, method, path 
 
 // failed is what an error of a request comes to.
 func failed(ctx context.Context, err error) outcome {
+	var waited net.Error
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.As(err, &waited) && waited.Timeout():
 		return left
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return refused

@@ -41,6 +41,8 @@ type Orders struct {
 	Only []string
 	// Share of the workers that each attack has; 0: all.
 	Share float64
+	// Wait is how long a client waits for an answer, or for more of it, before it goes away.
+	Wait time.Duration
 }
 
 // attack is one way to do harm.
@@ -60,7 +62,7 @@ type outcome string
 
 const (
 	begun   outcome = "begun"   // it takes long
-	left    outcome = "left"    // the client went away
+	left    outcome = "left"    // the client went away, since it was to or had waited for long
 	cut     outcome = "cut"     // the server ended it
 	refused outcome = "refused" // nobody listens
 )
@@ -146,6 +148,9 @@ func run(ctx context.Context, orders *Orders, out io.Writer) error {
 	if !roots.AppendCertsFromPEM(orders.CA) || len(orders.Tokens) == 0 {
 		return errors.New("a certificate and tokens are needed")
 	}
+	if orders.Wait <= 0 {
+		return errors.New("how long clients wait must be said")
+	}
 	trust := &tls.Config{RootCAs: roots, ClientSessionCache: tls.NewLRUClientSessionCache(0)}
 	t := newTally()
 	var working sync.WaitGroup
@@ -193,7 +198,7 @@ func (w *worker) repeat(ctx context.Context, a attack) {
 	defer first.CloseIdleConnections()
 	second := &http.Transport{TLSClientConfig: w.tls.Clone(), DisableCompression: true, ForceAttemptHTTP2: true}
 	defer second.CloseIdleConnections()
-	w.client = &http.Client{Transport: first, Timeout: 2 * time.Minute}
+	w.client = &http.Client{Transport: first, Timeout: w.Wait}
 	w.fickle = &http.Client{Transport: second}
 	for ctx.Err() == nil {
 		if o := a.once(w, ctx); o != "" && ctx.Err() == nil {

@@ -2,8 +2,11 @@ package hostile
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"testing"
+	"time"
 )
 
 func TestTally(t *testing.T) {
@@ -50,7 +53,7 @@ func TestAttacks(t *testing.T) {
 
 // TestOrders: they go from one process to another.
 func TestOrders(t *testing.T) {
-	want := Orders{URL: "https://127.0.0.1:1", CA: []byte("pem"), Tokens: []string{"a", "b"}, Namespace: "n", Resource: "r", Path: "/p", Deep: "d", Wide: "w", Only: []string{"grow"}, Share: 0.5}
+	want := Orders{URL: "https://127.0.0.1:1", CA: []byte("pem"), Tokens: []string{"a", "b"}, Namespace: "n", Resource: "r", Path: "/p", Deep: "d", Wide: "w", Only: []string{"grow"}, Share: 0.5, Wait: time.Second}
 	data, err := json.Marshal(want)
 	if err != nil {
 		t.Fatal(err)
@@ -61,5 +64,32 @@ func TestOrders(t *testing.T) {
 	}
 	if share(400, 0) != 400 || share(400, 0.1) != 40 || share(4, 0.1) != 1 {
 		t.Errorf("shares %d %d %d", share(400, 0), share(400, 0.1), share(4, 0.1))
+	}
+}
+
+// TestWaited: who has waited for long enough went away, and was not cut off.
+func TestWaited(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/cut" {
+			panic(http.ErrAbortHandler)
+		}
+		if r.URL.Path == "/begun" {
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	client := server.Client()
+	client.Timeout = 50 * time.Millisecond
+	w := &worker{Orders: &Orders{URL: server.URL}, client: client}
+	for path, want := range map[string]outcome{"/never": left, "/begun": left} {
+		if got := w.ask(t.Context(), path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	client.Timeout = time.Minute
+	if got := w.ask(t.Context(), "/cut"); got != cut {
+		t.Errorf("%q where the server has ended it", got)
 	}
 }

@@ -47,6 +47,8 @@ type Options struct {
 	// Access are the sections authentication and authorization of its config.yaml;
 	// empty: everybody sees everything.
 	Access string
+	// Handlers is the handlers: section of its config.yaml; empty: none.
+	Handlers string
 	// Address is what it listens on; empty: a free port of loopback.
 	Address string
 	// Plain is the program without the race detector, for what counts work.
@@ -174,6 +176,9 @@ func (i *Informerd) WriteRules(rules string) {
 		config += "kubernetes: {" + i.opts.Kubernetes + "}\n"
 	}
 	config += i.opts.Access
+	if i.opts.Handlers != "" {
+		config += "handlers:\n" + strings.TrimPrefix(i.opts.Handlers, "\n")
+	}
 	if rules != "" {
 		config += "resources:\n" + strings.TrimPrefix(rules, "\n")
 	}

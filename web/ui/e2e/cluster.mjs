@@ -121,12 +121,13 @@ const config = `resources:
   - match: ["*"]
 `;
 
-/** Starts an informerd, by default one that may read everything but Secrets. */
-export async function startInformerd(cluster, { name = "informerd", kubeconfig = join(cluster.dir, "kubeconfig-nosecrets"), ready = true } = {}) {
+/** Starts an informerd, by default one that may read everything but Secrets. more is what
+ * its configuration has besides. */
+export async function startInformerd(cluster, { name = "informerd", kubeconfig = join(cluster.dir, "kubeconfig-nosecrets"), ready = true, more = "" } = {}) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/`;
   const file = (suffix) => join(cluster.dir, `${name}-${process.pid}${suffix}`);
-  writeFileSync(file(".yaml"), config);
+  writeFileSync(file(".yaml"), config + more);
   let child;
   const self = {
     url,

@@ -31,8 +31,8 @@ export function assert(ok, what) {
 }
 
 /** Opens a page on which nothing may go wrong unnoticed. */
-export async function open(query, { dark = false, width = 1280, height = 760, at = informerd.url } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", permissions: ["clipboard-read", "clipboard-write"] });
+export async function open(query, { dark = false, width = 1280, height = 760, at = informerd.url, token = "" } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", permissions: ["clipboard-read", "clipboard-write"], extraHTTPHeaders: token ? { Authorization: "Bearer " + token } : {} });
   context.setDefaultTimeout(patience);
   const page = await context.newPage();
   const troubles = [];

@@ -2,6 +2,7 @@ import { computed, effect, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { link } from "./api";
 import { bytes, count, plural, seconds, time } from "./format";
+import { HandlersLink } from "./handlers";
 import { countsOf, HealthIcon } from "./health";
 import { late } from "./late";
 import { headingOf, objectsOf, sectionNames, sectionOf } from "./places";
@@ -15,7 +16,8 @@ import { Overview } from "./views/overview";
 import { Palette } from "./views/palette";
 import { Resources } from "./views/resources";
 
-const ObjectView = late(() => import("./views/object").then((m) => m.ObjectView));
+const ObjectView = late(() => import("./views/later").then((m) => m.ObjectView));
+const Handlers = late(() => import("./views/later").then((m) => m.Handlers));
 
 export const paletteOpen = signal(false);
 const helpOpen = signal(false);
@@ -91,6 +93,7 @@ export function App() {
           <a href={href("resources")} aria-current={v === "resources" ? "page" : undefined}>
             Resources
           </a>
+          <HandlersLink />
         </nav>
         <NamespacePicker />
         <button type="button" class="search-button" aria-label="Search kinds and objects" onClick={() => (paletteOpen.value = true)} aria-keyshortcuts="Control+K /">
@@ -108,6 +111,7 @@ export function App() {
         {v === "objects" && <Objects />}
         {v === "object" && <ObjectView />}
         {v === "overview" && <Overview />}
+        {v === "handlers" && <Handlers />}
         {v === null && <NoView />}
       </main>
       <StatusLine />
@@ -127,7 +131,7 @@ function NoView() {
       <div class="absent">
         <StateIcon state="none" />
         <h2>There is no view called <code>{params.value.get("view")}</code></h2>
-        <p>There are <a href={href("overview")}>overview</a>, <a href={href("resources")}>resources</a>, <code>objects</code> and <code>object</code>.</p>
+        <p>There are <a href={href("overview")}>overview</a>, <a href={href("resources")}>resources</a>, <a href={href("handlers")}>handlers</a>, <code>objects</code> and <code>object</code>.</p>
       </div>
     </div>
   );

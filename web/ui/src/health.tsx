@@ -1,7 +1,7 @@
 import { computed, effect, signal, type Signal } from "@preact/signals";
 import { errorText, get, type ApiError, type LinkError, type State } from "./api";
 import { duration } from "./format";
-import { clusters, keyOf, known, now, resources, several, type Resource } from "./resources";
+import { changes, clusters, keyOf, known, now, resources, several, type Resource } from "./resources";
 import { href, params, view } from "./route";
 import { Stream } from "./sse";
 
@@ -82,7 +82,7 @@ const polled: Ask = (question, take, fail) => {
   let mark = "", at = 0;
   let timer: ReturnType<typeof setTimeout>;
   const load = async () => {
-    const next = String(resources.peek().reduce((n, r) => n + r.counts.events + r.counts.relists, 0)) + resources.peek().map((r) => r.state).join();
+    const next = String(changes()) + resources.peek().map((r) => r.state).join();
     if (!document.hidden && (next !== mark || Date.now() - at > atLeast)) {
       try {
         const { body } = await get<HealthList>("v1/health?" + queryOf(question), stop.signal);

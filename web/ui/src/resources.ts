@@ -73,6 +73,11 @@ export function keyOf(r: { cluster?: string; name: string }): string {
 
 export const byKey = computed(() => new Map(resources.value.map((r) => [keyOf(r), r])));
 
+/** Another number once anything has changed. */
+export function changes(): number {
+  return resources.peek().reduce((n, r) => n + r.counts.events + r.counts.relists, 0);
+}
+
 export function readable(r: Resource): boolean {
   return r.state === "live" || r.state === "warm" || r.state === "stale";
 }

@@ -4,8 +4,8 @@ import { enter, entryOf, nextEntry } from "./comeback";
 // The address carries the whole state of a view, in the words of the API:
 // ./?view=objects&resource=pods&namespace=shop&labelSelector=app%3Dweb&sort=-age
 
-export type View = "overview" | "resources" | "objects" | "object";
-const views: View[] = ["overview", "resources", "objects", "object"];
+const views = ["overview", "resources", "objects", "object", "handlers"] as const;
+export type View = (typeof views)[number];
 
 export type Value = string | string[] | undefined | null;
 

@@ -91,6 +91,10 @@ export default {
       { what: "a StatefulSet with no pod ready", list: apps + "/statefulsets", object: workload("StatefulSet", "page-db", "image-pull-backoff", { serviceName: "page-db", replicas: 3 }), line: `${at}/page-db`, words: /0 of 3/ },
       { what: "a stuck rollout", list: apps + "/deployments", object: workload("Deployment", "page-stuck", "image-pull-backoff", { progressDeadlineSeconds: 1 }), line: `${at}/page-stuck`, words: /0 of 1 replicas are ready/ },
       { what: "a claim without a volume", list: `core/namespaces/${at}/persistentvolumeclaims`, object: { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "page-claim" }, spec: { storageClassName: "none-such", accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } }, line: `${at}/page-claim`, words: /no volume is bound/ },
+      // It is about nothing that there is.
+      { what: "a webhook without its service", list: "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", object: { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration", metadata: { name: "page-webhook" },
+        webhooks: [{ name: "check.page.example.com", clientConfig: { service: { namespace: at, name: "page-none", port: 443 } }, rules: [{ apiGroups: ["page.example.com"], apiVersions: ["v1"], operations: ["CREATE"], resources: ["nothings"] }], failurePolicy: "Ignore", sideEffects: "None", admissionReviewVersions: ["v1"] }] },
+        line: "page-webhook", words: /Service team-a\/page-none, which is not there/ },
       { what: "a quota that is used up", list: `core/namespaces/${at}/resourcequotas`, object: { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "page-quota" }, spec: { hard: { "count/serviceaccounts": "1" } } }, line: `${at}/page-quota`, words: /of 1 count\/serviceaccounts are used/ },
     ];
     const made = [];
@@ -180,6 +184,52 @@ export default {
     assert((await line.textContent()).includes(`of ${status.allocatable.pods}`), await line.textContent());
     const [track, bar] = [await box(line.locator(".track")), await box(line.locator(".track i"))];
     assert(Math.abs(bar.width / track.width - n / Number(status.allocatable.pods)) < 0.02, `the bar is as long as its share: ${bar.width} of ${track.width}`);
+    await page.finish();
+  },
+
+  async "health: a node shows what a drain would lose, and what a budget would block, before anybody drains it"() {
+    const { items } = await api.get("core/namespaces/shop/pods"); // of the nodes some are there by name only
+    const node = items.find((p) => p.spec.nodeName && p.status.phase === "Running").spec.nodeName;
+    const pods = "core/namespaces/team-a/pods", budgets = "/apis/policy/v1/namespaces/team-a/poddisruptionbudgets";
+    const labels = { app: "page-drain" };
+    await api.create(pods, { metadata: { name: "page-drain", labels }, spec: { nodeName: node, containers: [{ name: "main", image: "registry.example/page:1" }], volumes: [{ name: "tmp", emptyDir: {} }] } });
+    await until(async () => (await api.get(`${pods}/page-drain`)).status.phase === "Running", "the pod runs");
+    const page = await open(`?view=object&resource=nodes&name=${node}`, { width: 1440, height: 900 });
+    const section = page.getByRole("region", { name: "A drain of this node" });
+    const line = section.getByRole("listitem").filter({ hasText: "team-a/page-drain" });
+    await line.getByText("lost", { exact: true }).waitFor();
+    await line.getByText("loses its emptyDir").waitFor();
+    assert((await box(line)).width > 300 && /nothing makes it again/.test(await line.textContent()), await line.textContent());
+    const number = async (fate) => Number(/\d+/.exec((await section.locator("p .word", { hasText: fate }).first().textContent()))[0]);
+    assert((await number("lost")) >= 1, "it is counted");
+    await api.create(budgets, { metadata: { name: "page-drain" }, spec: { minAvailable: 1, selector: { matchLabels: labels } } });
+    await line.getByText("blocked", { exact: true }).waitFor();
+    await line.getByText(/PodDisruptionBudget page-drain allows no disruption/).waitFor();
+    // The API server agrees: to evict it is refused.
+    const refused = await api.create(`${pods}/page-drain/eviction`, { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "page-drain" } }).then(() => "evicted", (e) => e.message);
+    assert(/429/.test(refused), refused);
+    await page.setViewportSize({ width: 390, height: 844 });
+    const text = await box(line);
+    assert(text.x + text.width <= 390, `it is seen whole on a phone: ${JSON.stringify(text)}`);
+    await shot(page, "drain-phone");
+    await line.getByRole("link").click();
+    await page.getByRole("heading", { level: 1, name: "page-drain" }).waitFor();
+    await api.delete(`${budgets}/page-drain`);
+    await api.delete(`${pods}/page-drain`);
+    await page.finish();
+  },
+
+  async "health: objects are counted by how they are, and each bar leads to its rows"() {
+    const page = await open("?view=objects&resource=pods&namespace=shop");
+    await live(page);
+    await page.getByRole("button", { name: "Group by a field" }).click();
+    await page.getByRole("button", { name: "health()" }).click();
+    const bar = page.locator(".groups a.bar-row", { hasText: "bad" });
+    const n = Number(await bar.locator("b").textContent());
+    assert(n > 0 && new URL(page.url()).searchParams.get("group") === "health()", `${n} bad: ${page.url()}`);
+    await bar.click();
+    await rows(page, n, "bad pods");
+    assert(await page.locator(".grid .rows .tr", { hasText: "recommendations" }).count(), "those that cannot pull their image are there");
     await page.finish();
   },
 

@@ -114,8 +114,7 @@ export function Grid(props: {
     e.preventDefault();
   };
 
-  const items = virtual.getVirtualItems();
-  const activeShown = active && items.some((i) => rows[i.index]?.key === active);
+  const activeShown = active && virtual.shown.some((i) => rows[i]!.key === active);
   const fresh = Date.now() - 1500;
   return (
     <div
@@ -140,20 +139,19 @@ export function Grid(props: {
           </div>
         ))}
       </div>
-      <div class="rows" role="rowgroup" style={{ height: virtual.getTotalSize() + "px", minWidth: width + "px" }}>
-        {items.map((item) => {
-          const row = rows[item.index];
-          if (!row) return null;
+      <div class="rows" role="rowgroup" style={{ height: virtual.height + "px", minWidth: width + "px" }}>
+        {virtual.shown.map((index) => {
+          const row = rows[index]!;
           const on = row.key === active;
           return (
             <div
               key={row.key}
               id={on ? `${id}-active` : undefined}
               role="row"
-              aria-rowindex={item.index + 2}
+              aria-rowindex={index + 2}
               aria-selected={on}
               class={"tr" + (on ? " on" : "") + (row.deleting ? " deleting" : "") + (row.changed > fresh ? " flash" : "")}
-              style={{ gridTemplateColumns: template, transform: `translateY(${item.start}px)` }}
+              style={{ gridTemplateColumns: template, transform: `translateY(${index * rowHeight}px)` }}
               onClick={(e) => {
                 setActive(row.key);
                 activeRef.current = row.key;

@@ -48,9 +48,9 @@ export function Code({ lines, label, children }: { lines: Line[]; label: string;
     return visible(lines, open);
   }, [lines, folds, current]);
   const widest = useMemo(() => Math.min(2000, Math.max(40, ...texts.map((t) => t.length))), [texts]);
-  const virtual = useVirtual(shown.length, lineHeight, scroller, 20);
+  const virtual = useVirtual(shown.length, lineHeight, scroller);
   useEffect(() => {
-    if (current >= 0) virtual.scrollToIndex(shown.indexOf(current), { align: "center" });
+    if (current >= 0) virtual.center(shown.indexOf(current));
   }, [current, words]);
   const toggle = (i: number) => {
     const next = new Set(folds);
@@ -91,14 +91,14 @@ export function Code({ lines, label, children }: { lines: Line[]; label: string;
         </button>
       </div>
       <div class="code" ref={scroller} tabIndex={0} role="region" aria-label={label}>
-        <div class="lines" style={{ height: virtual.getTotalSize() + "px", minWidth: `${widest + 8}ch` }}>
-          {virtual.getVirtualItems().map((v) => {
-            const i = shown[v.index];
+        <div class="lines" style={{ height: virtual.height + "px", minWidth: `${widest + 8}ch` }}>
+          {virtual.shown.map((at) => {
+            const i = shown[at];
             const line = i === undefined ? undefined : lines[i];
             if (!line || i === undefined) return null;
-            const closed = folds.has(i) && v.index + 1 < shown.length ? shown[v.index + 1]! > i + 1 : folds.has(i);
+            const closed = folds.has(i) && at + 1 < shown.length ? shown[at + 1]! > i + 1 : folds.has(i);
             return (
-              <div key={i} class={"line" + (i === current ? " current" : "")} style={{ transform: `translateY(${v.start}px)` }}>
+              <div key={i} class={"line" + (i === current ? " current" : "")} style={{ transform: `translateY(${at * lineHeight}px)` }}>
                 {line.end ? (
                   <button type="button" class="fold" tabIndex={-1} aria-expanded={!closed} aria-label={`Fold line ${i + 1}`} onClick={() => toggle(i)}>
                     <Icon name={closed ? "right" : "down"} />

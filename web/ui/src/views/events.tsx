@@ -1,7 +1,7 @@
-import { useEffect, useState } from "preact/hooks";
 import { get, type KubeObject, type List } from "../api";
 import type { Verdict } from "../health";
 import { objectOf } from "../places";
+import { usePolled } from "../polled";
 import { find, findKind, path, readable, type Resource } from "../resources";
 import { absence, Age, meaning, StateIcon } from "../ui";
 
@@ -21,35 +21,23 @@ interface EventObject extends KubeObject {
 export function Events({ o, r, tree = [], inline }: { o: KubeObject; r: Resource; tree?: Verdict[]; inline?: boolean }) {
   const core = find("events", r.cluster), modern = find("events.events.k8s.io", r.cluster);
   const e = [core, modern].find((x) => x && readable(x)) ?? core ?? modern;
-  const [list, setList] = useState<EventObject[] | null>(null);
-  const [error, setError] = useState("");
   const state = e?.state;
   const owners = tree.slice(0, 50).map((c) => `${c.kind}/${c.name}`).join(",");
-  useEffect(() => {
-    if (!e || !readable(e)) return;
-    const stop = new AbortController();
-    const subject = e.group ? "regarding" : "involvedObject";
+  const { value: list, error } = usePolled(e && readable(e) ? `${o.metadata.uid} ${state}` : null, 5000, async (signal) => {
+    const subject = e!.group ? "regarding" : "involvedObject";
     const owned = owners ? owners.split(",") : [];
     const q: Record<string, string> = {
       fieldSelector: owned.length ? `${subject}.name in (${[o.metadata.name, ...owned.map((x) => x.split("/")[1])].join(",")})` : `${subject}.uid=${o.metadata.uid}`,
-      sort: e.group ? "-deprecatedLastTimestamp" : "-lastTimestamp", limit: "200",
+      sort: e!.group ? "-deprecatedLastTimestamp" : "-lastTimestamp", limit: "200",
     };
     const mine = (x: EventObject) => {
-      const s = (e.group ? x.regarding : x.involvedObject) as { kind?: string; name?: string; uid?: string } | undefined;
+      const s = (e!.group ? x.regarding : x.involvedObject) as { kind?: string; name?: string; uid?: string } | undefined;
       return s?.uid === o.metadata.uid || owned.includes(`${s?.kind}/${s?.name}`);
     };
     if (o.metadata.namespace) q.namespace = o.metadata.namespace;
-    const load = () => get<List<EventObject>>(path(e, "/objects", q), stop.signal).then(({ body }) => {
-      setError("");
-      setList(body.items.filter(mine).sort((a, b) => (when(a) < when(b) ? 1 : -1)));
-    }, (err: Error) => !stop.signal.aborted && setError(err.message));
-    void load();
-    const t = setInterval(() => void load(), 5000);
-    return () => {
-      stop.abort();
-      clearInterval(t);
-    };
-  }, [o.metadata.uid, state, owners]);
+    const { body } = await get<List<EventObject>>(path(e!, "/objects", q), signal);
+    return body.items.filter(mine).sort((a, b) => (when(a) < when(b) ? 1 : -1));
+  }, owners);
   if (!e || !readable(e)) {
     const s = e?.state ?? "unwatched";
     if (inline) return <p class="soft"><StateIcon state={s} /> {absence[s] ?? s}: {s === "unwatched" ? "the configuration leaves events out" : meaning[s]}</p>;

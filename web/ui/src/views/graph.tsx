@@ -1,12 +1,13 @@
-import dagre from "@dagrejs/dagre";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { get, type State } from "../api";
 import { count, plural } from "../format";
 import { headingOf } from "../places";
-import { find, resources, several, type Resource } from "../resources";
+import { usePolled } from "../polled";
+import { changes, find, several, type Resource } from "../resources";
 import { href, params, update } from "../route";
 import { absence, StateIcon } from "../ui";
 import { HealthIcon, toneOfHealth, type HealthList, type Verdict } from "../health";
+import { curve, height, layOut, width, type Point } from "../layout/layout";
 import { collapse } from "../siblings";
 import { useViewport } from "./viewport";
 
@@ -71,41 +72,25 @@ export function GraphRelations({ r, ns, name }: { r: Resource; ns: string; name:
   const [health, setHealth] = useState<Verdicts>(new Map());
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const withEvents = p.has("events");
-  const [error, setError] = useState("");
-  useEffect(() => {
-    const stop = new AbortController();
-    let timer: ReturnType<typeof setTimeout>;
-    let mark = "";
-    const load = async () => {
-      const now = String(resources.peek().reduce((n, x) => n + x.counts.events + x.counts.relists, 0));
-      if (now !== mark && !document.hidden) {
-        try {
-          const directions = scope === "lines" ? ["out", "in"] : [scope];
-          const answers = await Promise.all(directions.map((direction) => {
-            const q = new URLSearchParams({ depth: String(depth), direction, limit: "150" });
-            if (several.peek() && r.cluster) q.set("cluster", r.cluster);
-            return get<GraphAnswer>(`v1/graph/${encodeURIComponent(r.name)}/${encodeURIComponent(ns || "-")}/${encodeURIComponent(name)}?${q}`, stop.signal);
-          }));
-          setGraph((before) => {
-            const next = merge(answers.map((a) => a.body));
-            return before && JSON.stringify(before) === JSON.stringify(next) ? before : next;
-          });
-          setHealth(await verdicts(r, stop.signal));
-          setError("");
-          mark = now;
-        } catch (e) {
-          if (stop.signal.aborted) return;
-          setError((e as Error).message);
-        }
-      }
-      if (!stop.signal.aborted) timer = setTimeout(() => void load(), 2500);
-    };
-    void load();
-    return () => {
-      stop.abort();
-      clearTimeout(timer);
-    };
-  }, [r.name, r.cluster, ns, name, scope, depth]);
+  const question = [r.name, r.cluster, ns, name, scope, depth].join();
+  const seen = useRef("");
+  const { error } = usePolled(question, 2500, async (signal) => {
+    const mark = question + changes();
+    if (mark === seen.current) return undefined;
+    const directions = scope === "lines" ? ["out", "in"] : [scope];
+    const answers = await Promise.all(directions.map((direction) => {
+      const q = new URLSearchParams({ depth: String(depth), direction, limit: "150" });
+      if (several.peek() && r.cluster) q.set("cluster", r.cluster);
+      return get<GraphAnswer>(`v1/graph/${encodeURIComponent(r.name)}/${encodeURIComponent(ns || "-")}/${encodeURIComponent(name)}?${q}`, signal);
+    }));
+    setGraph((before) => {
+      const next = merge(answers.map((a) => a.body));
+      return before && JSON.stringify(before) === JSON.stringify(next) ? before : next;
+    });
+    setHealth(await verdicts(r, signal));
+    seen.current = mark;
+    return true;
+  });
   // Events are told on their own tab; many of a kind stand for themselves when asked to.
   const shown = useMemo(() => {
     if (!graph) return null;
@@ -184,48 +169,33 @@ function worstOf(n: Node, health: Verdicts): { v?: Verdict; n: number } {
   return { v: all.find((v) => v.status === "bad") ?? all[0], n: all.length };
 }
 
-const width = 208, height = 44;
-
-interface Laid {
-  nodes: { n: Node; at: { x: number; y: number } }[];
-  edges: { from: string; to: string; edges: Edge[]; points: { x: number; y: number }[] }[];
-  left: number;
-  top: number;
-  width: number;
-  height: number;
+interface Line {
+  from: string;
+  to: string;
+  edges: Edge[];
 }
 
-function layOut(graph: GraphAnswer): Laid {
-  const g = new dagre.graphlib.Graph({ multigraph: true });
-  g.setGraph({ rankdir: "LR", nodesep: 12, ranksep: 44, marginx: 16, marginy: 16, ranker: graph.nodes.length > 80 ? "longest-path" : "network-simplex" });
-  g.setDefaultEdgeLabel(() => ({}));
-  for (const n of graph.nodes) g.setNode(n.id, { width, height });
-  // Several relations of the same two objects are one line with several words.
-  const lines = new Map<string, { from: string; to: string; edges: Edge[] }>();
+/** Several relations of the same two objects are one line with several words. */
+function linesOf(graph: GraphAnswer): Line[] {
+  const lines = new Map<string, Line>();
+  const known = new Set(graph.nodes.map((n) => n.id));
   for (const e of graph.edges) {
-    if (!g.hasNode(e.from) || !g.hasNode(e.to) || e.from === e.to) continue;
+    if (!known.has(e.from) || !known.has(e.to) || e.from === e.to) continue;
     const key = e.from + " " + e.to;
     const line = lines.get(key);
     if (line) line.edges.push(e);
-    else {
-      lines.set(key, { from: e.from, to: e.to, edges: [e] });
-      g.setEdge(e.from, e.to, {}, key);
-    }
+    else lines.set(key, { from: e.from, to: e.to, edges: [e] });
   }
-  dagre.layout(g);
-  const nodes = graph.nodes.map((n) => ({ n, at: g.node(n.id) as { x: number; y: number } }));
-  const edges = [...lines].map(([key, l]) => ({ ...l, points: (g.edge({ v: l.from, w: l.to, name: key }) as { points: { x: number; y: number }[] }).points }));
-  // Lines may lead around everything: the picture is as large as they need.
-  const xs = [...nodes.flatMap(({ at }) => [at.x - width / 2, at.x + width / 2]), ...edges.flatMap((e) => e.points.map((p) => p.x))];
-  const ys = [...nodes.flatMap(({ at }) => [at.y - height / 2, at.y + height / 2]), ...edges.flatMap((e) => e.points.map((p) => p.y))];
-  const left = Math.floor(Math.min(...xs)) - 16, top = Math.floor(Math.min(...ys)) - 16;
-  return { nodes, edges, left, top, width: Math.ceil(Math.max(...xs)) + 16 - left, height: Math.ceil(Math.max(...ys)) + 16 - top };
+  return [...lines.values()];
 }
 
 function Picture({ graph, r, health, onOpen }: { graph: GraphAnswer; r: Resource; health: Verdicts; onOpen: (id: string) => void }) {
   const box = useRef<HTMLDivElement>(null);
-  const laid = useMemo(() => layOut(graph), [graph]);
-  const root = laid.nodes.find((x) => x.n.id === graph.root)?.at ?? { x: 0, y: 0 };
+  const { lines, laid } = useMemo(() => {
+    const lines = linesOf(graph);
+    return { lines, laid: layOut(graph.nodes.map((n) => n.id), lines, graph.root) };
+  }, [graph]);
+  const root = laid.at.get(graph.root)!;
   const view = useViewport(box, laid, root, graph.root);
   const { x, y, k } = view.at;
   return (
@@ -238,13 +208,13 @@ function Picture({ graph, r, health, onOpen }: { graph: GraphAnswer; r: Resource
             </marker>
           </defs>
           <g transform={`translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${k.toFixed(4)})`}>
-            {laid.edges.map((e) => (
+            {lines.map((e, i) => (
               <g key={e.from + e.to} class={"edge" + (e.edges.every((x) => x.edge === "owns") ? "" : " loose")}>
-                <path d={curve(e.points)} marker-end="url(#arrow)" />
+                <path d={curve(laid.lines[i]!)} marker-end="url(#arrow)" />
                 <title>{e.edges.map((x) => `${short(x.from)} ${words[x.edge]?.[0] ?? x.edge} ${short(x.to)}: ${x.why}`).join("\n")}</title>
               </g>
             ))}
-            {laid.nodes.map(({ n, at }) => <Box key={n.id} n={n} at={at} root={n.id === graph.root} to={linkOf(n, r)} health={worstOf(n, health)} onFocus={() => view.show(at)} onOpen={onOpen} />)}
+            {graph.nodes.map((n) => <Box key={n.id} n={n} at={laid.at.get(n.id)!} root={n.id === graph.root} to={linkOf(n, r)} health={worstOf(n, health)} onFocus={() => view.show(laid.at.get(n.id)!)} onOpen={onOpen} />)}
           </g>
         </svg>
       </div>
@@ -257,7 +227,7 @@ function Picture({ graph, r, health, onOpen }: { graph: GraphAnswer; r: Resource
   );
 }
 
-function Box({ n, at, root, to, health, onFocus, onOpen }: { n: Node; at: { x: number; y: number }; root: boolean; to: string; health: { v?: Verdict; n: number }; onFocus: () => void; onOpen: (id: string) => void }) {
+function Box({ n, at, root, to, health, onFocus, onOpen }: { n: Node; at: Point; root: boolean; to: string; health: { v?: Verdict; n: number }; onFocus: () => void; onOpen: (id: string) => void }) {
   const { v } = health;
   const bad = v ? (n.members ? `${health.n} not good` : (v.reason ?? v.status)) : "";
   const state = n.missing ? "does not exist" : n.unknown ? "unknown" : bad || (n.hub ? "not walked through" : "");
@@ -278,20 +248,6 @@ function Box({ n, at, root, to, health, onFocus, onOpen }: { n: Node; at: { x: n
 
 function short(id: string): string {
   return id.split("/").slice(0, 1)[0]!.split(".")[0] + "/" + id.split("/").at(-1);
-}
-
-function curve(points: { x: number; y: number }[]): string {
-  const [first, ...rest] = points;
-  if (!first || rest.length === 0) return "";
-  let d = `M${first.x.toFixed(1)} ${first.y.toFixed(1)}`;
-  for (let i = 0; i < rest.length - 1; i++) {
-    const a = rest[i]!, b = rest[i + 1]!;
-    const x = i === rest.length - 2 ? b.x : (a.x + b.x) / 2;
-    const y = i === rest.length - 2 ? b.y : (a.y + b.y) / 2;
-    d += `Q${a.x.toFixed(1)} ${a.y.toFixed(1)} ${x.toFixed(1)} ${y.toFixed(1)}`;
-  }
-  if (rest.length === 1) d += `L${rest[0]!.x.toFixed(1)} ${rest[0]!.y.toFixed(1)}`;
-  return d;
 }
 
 /** The same, nested: under each object what it was first reached from. */

@@ -4,7 +4,7 @@ import { selectionQuery, type Selection } from "../follow";
 import { count, plural, quantity } from "../format";
 import { formatPath, parsePath, PathError } from "../paths";
 import { usePolled } from "../polled";
-import { resources } from "../resources";
+import { changes } from "../resources";
 import { href, params, update } from "../route";
 import type { Source } from "../source";
 import type { Column } from "../table/columns";
@@ -31,15 +31,25 @@ export function termOf(path: string, value: string | number | boolean | null): s
   return value === null ? "!" + path : `${path}=${String(value).replace(/[\\,=]/g, "\\$&")}`;
 }
 
+/** What is in no field of an object: informerd works it out. */
+const computed = /^(health|healthReason)\(\)$/;
+
+/** The question for the rows of a group, besides what is asked already. */
+export function rowsOf(path: string, value: string | number | boolean | null, { fieldSelector, filter }: { fieldSelector?: string; filter?: string }): Record<string, string> {
+  if (!computed.test(path)) return { fieldSelector: [fieldSelector, termOf(path, value)].filter(Boolean).join(",") };
+  const judged = `${path.replace("()", "(object)")} == ${JSON.stringify(value ?? "")}`;
+  return { filter: filter ? `(${filter}) && ${judged}` : judged };
+}
+
 export function GroupMenu({ columns, pods }: { columns: Column[]; pods: boolean }) {
   const p = params.value;
   const by = p.get("group") ?? "";
   const [text, setText] = useState(by);
   const [error, setError] = useState("");
-  const paths = [...new Set(["metadata.namespace", ...columns.flatMap((c) => (c.type === "text" && c.paths.length === 1 ? c.paths : [])), ...(pods ? ["spec.containers[*].image", "status.phase"] : [])])];
+  const paths = [...new Set(["metadata.namespace", "health()", ...columns.flatMap((c) => (c.type === "text" && c.paths.length === 1 ? c.paths : [])), ...(pods ? ["spec.containers[*].image", "status.phase"] : [])])];
   const group = (path: string, close: () => void) => {
     try {
-      update({ group: path ? formatPath(parsePath(path)) : null, sum: path ? (p.get("sum") ?? "") : null }, true);
+      update({ group: !path || computed.test(path) ? path || null : formatPath(parsePath(path)), sum: path ? (p.get("sum") ?? "") : null }, true);
       setError("");
       close();
     } catch (e) {
@@ -72,7 +82,7 @@ export function Groups({ sources, selection, pods }: { sources: Source[]; select
   const question = JSON.stringify([sources.map((s) => s.url(new URLSearchParams())), selectionQuery(selection).toString(), path, sum]);
   const seen = useRef("");
   const { value: lists, error } = usePolled(question, 2000, async (signal) => {
-    const mark = question + resources.peek().reduce((n, r) => n + r.counts.events + r.counts.relists, 0);
+    const mark = question + changes();
     if (mark === seen.current) return undefined;
     const order = sum ? `sum(${sum})` : "count()";
     const q = selectionQuery(selection);
@@ -105,10 +115,9 @@ export function Groups({ sources, selection, pods }: { sources: Source[]; select
       <ul>
         {items.map((i, n) => {
           const value = i.group[path] ?? null;
-          const terms = [selection.fieldSelector, termOf(path, value)].filter(Boolean).join(",");
           return (
             <li key={n + String(value)}>
-              <a class="bar-row" href={here({ fieldSelector: terms })}>
+              <a class="bar-row" href={here(rowsOf(path, value, selection))}>
                 <span class="label">{value === null ? <em>none</em> : String(value) || <em>empty</em>}</span>
                 {sum && <small>{String(i.values[`sum(${sum})`] ?? "none")}</small>}
                 <b>{count(Number(i.values["count()"]))}</b>

@@ -2,7 +2,6 @@ import { useEffect, useMemo } from "preact/hooks";
 import { ApiError, type KubeObject } from "../api";
 import { plural, time } from "../format";
 import { HealthIcon, trouble } from "../health";
-import { late } from "../late";
 import { headingOf, objectsOf } from "../places";
 import { byKey, find, keyOf, known, readable, type Resource } from "../resources";
 import { params, update } from "../route";
@@ -17,12 +16,11 @@ import { Code } from "./code";
 import { Compare } from "./compare";
 import { Events } from "./events";
 import { Facts } from "./facts";
+import { GraphRelations } from "./graph";
 import { Summary } from "./summary";
 import { objectPath, ObjectModel } from "./watch-object";
 
 // One object: its text, what became of it, what belongs to it.
-
-const GraphRelations = late(() => import("./graph").then((m) => m.GraphRelations));
 
 type Tab = "status" | "yaml" | "json" | "changes" | "relations" | "events" | "compare";
 const tabNames: Record<Tab, string> = { status: "Status", yaml: "YAML", json: "JSON", changes: "Changes", relations: "Relations", events: "Events", compare: "Compare" };

@@ -4,10 +4,13 @@ import { ApiError, get, type List } from "../api";
 import { bytes, count, plural } from "../format";
 import { trouble } from "../health";
 import { headingOf, objectsOf } from "../places";
-import { byKey, find, keyOf, known, path, rates, readable, resources, several, type Resource } from "../resources";
+import { usePolled } from "../polled";
+import { byKey, changes, find, keyOf, known, path, rates, readable, resources, several, type Resource } from "../resources";
 import { href, params } from "../route";
 import { absence, StateIcon, Track } from "../ui";
+import { Images } from "./images";
 import { Quotas, Recent } from "./namespace";
+import { Rollouts } from "./rollouts";
 import { Trouble } from "./trouble";
 
 // The cluster at a glance: how much there is of what and where, and what wants
@@ -76,7 +79,7 @@ function eventResource(): Resource | undefined {
   return all.find(readable) ?? all[0];
 }
 
-async function ask(signal: AbortSignal): Promise<void> {
+async function ask(signal: AbortSignal): Promise<undefined> {
   const able = resources.peek().filter((r) => readable(r) && r.objects > 0);
   const jobs: (() => Promise<void>)[] = [];
   for (const r of able) if (r.namespaced) jobs.push(() => spacesOf(r, signal));
@@ -93,24 +96,15 @@ async function ask(signal: AbortSignal): Promise<void> {
     }
   };
   await Promise.all([work(), work()]);
+  return undefined;
 }
 
 export function Overview() {
   const ready = useComputed(() => resources.value.filter(readable).length).value;
   useEffect(() => {
     document.title = "informerd";
-    const stop = new AbortController();
-    let timer: ReturnType<typeof setTimeout>;
-    const loop = async () => {
-      if (!document.hidden) await ask(stop.signal);
-      if (!stop.signal.aborted) timer = setTimeout(() => void loop(), 4000);
-    };
-    void loop();
-    return () => {
-      stop.abort();
-      clearTimeout(timer);
-    };
-  }, [ready > 0]);
+  }, []);
+  usePolled(String(ready > 0), 4000, ask);
   if (!known.value) return <div class="view"><p class="empty">Waiting for informerd…</p></div>;
   const all = resources.value;
   const watched = all.filter((r) => r.state !== "unwatched");
@@ -131,15 +125,19 @@ export function Overview() {
         {namespace ? (
           <div class="cards" key={namespace}>
             <KindsIn namespace={namespace} />
+            <Rollouts namespace={namespace} />
             <Quotas namespace={namespace} />
+            <Images namespace={namespace} />
             <Recent namespace={namespace} />
           </div>
         ) : (
           <div class="cards">
+            <Rollouts namespace="" />
             <Deleting />
             <Dangling />
             <Kinds able={able} />
             <Namespaces />
+            <Images namespace="" />
             <Blind all={all} />
             <EventReasons />
           </div>
@@ -196,27 +194,14 @@ const dangling = signal<DanglingList | null>(null);
 let danglingMark = "";
 
 function Dangling() {
-  useEffect(() => {
-    const stop = new AbortController();
-    let timer: ReturnType<typeof setTimeout>;
-    const load = async () => {
-      const mark = String(resources.peek().reduce((n, r) => n + r.counts.events + r.counts.relists, 0));
-      if (mark !== danglingMark && !document.hidden) {
-        try {
-          dangling.value = (await get<DanglingList>("v1/graph/dangling?limit=200", stop.signal)).body;
-          danglingMark = mark;
-        } catch {
-          // The status line says what is wrong; what was last known stays.
-        }
-      }
-      if (!stop.signal.aborted) timer = setTimeout(() => void load(), 6000);
-    };
-    void load();
-    return () => {
-      stop.abort();
-      clearTimeout(timer);
-    };
-  }, []);
+  // An error is the status line's to tell; what was last known stays.
+  usePolled("dangling", 6000, async (signal) => {
+    const mark = String(changes());
+    if (mark === danglingMark) return undefined;
+    dangling.value = (await get<DanglingList>("v1/graph/dangling?limit=200", signal)).body;
+    danglingMark = mark;
+    return undefined;
+  });
   const list = dangling.value;
   const groups = new Map<string, DanglingList["items"]>();
   for (const i of list?.items ?? []) {

@@ -6,6 +6,7 @@ import { usePolled } from "../polled";
 import { find, several, type Resource } from "../resources";
 import { NotAnswered } from "../ui";
 import { Capacity } from "./capacity";
+import { Drain } from "./drain";
 import { Containers } from "./containers";
 import { Events } from "./events";
 
@@ -23,6 +24,7 @@ export function Summary({ o, r }: { o: KubeObject; r: Resource }) {
       {found && <Verdicts item={found.item} r={r} />}
       <Numbers o={o} />
       <Capacity o={o} r={r} />
+      <Drain o={o} r={r} />
       <Containers o={o} r={r} />
       {found && found.children.length > 0 && <Children list={found.children} r={r} />}
       <References o={o} r={r} />
