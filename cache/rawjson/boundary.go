@@ -58,17 +58,21 @@ func isWordByte(c byte) bool {
 	return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '-' || c == '+' || c == '.'
 }
 
-// nested goes on in a string, object or array from p[i]. Objects and arrays are
-// read in blocks of 64 bytes without a branch per byte.
+// nested goes on in a string, object or array from p[i]. Objects and arrays are read in
+// words of eight bytes.
 func (b *boundary) nested(p []byte, i int) (int, bool) {
 	if b.mode == inNested {
-		for ; i+64 <= len(p); i += 64 {
-			if end := b.block((*[64]byte)(p[i:])); end > 0 {
-				return i + end, true
-			}
+		var done bool
+		if i, done = b.words(p, i); done {
+			return i, true
 		}
 	}
-	for ; i < len(p); i++ {
+	return b.steps(p, i, len(p))
+}
+
+// steps looks at p[i:end], and at what is escaped after it.
+func (b *boundary) steps(p []byte, i, end int) (int, bool) {
+	for ; i < end || b.escaped && i < len(p); i++ {
 		if b.step(p[i]) {
 			return i + 1, true
 		}
@@ -96,85 +100,101 @@ func (b *boundary) step(c byte) bool {
 	return false
 }
 
-// block looks at 64 bytes. It returns how many of them belong to the value if
-// it ends there, else 0. Each byte becomes a bit of a word; see Langdale and
-// Lemire, "Parsing Gigabytes of JSON per Second", for how strings are found.
-func (b *boundary) block(p *[64]byte) int {
-	var quotes, slash, opens, closes uint64
+// words goes on in an object or array for as long as p has whole words. Most have no bracket:
+// of them only the quotes are counted, since an odd number of them begins or ends a string.
+func (b *boundary) words(p []byte, i int) (end int, done bool) {
+	if i, done = b.steps(p, i, i); done { // what the last piece has escaped
+		return i, true
+	}
 	open, closing := ones*uint64(b.open), ones*uint64(b.open+2)
-	for k := 0; k < 64; k += 8 {
-		w := binary.LittleEndian.Uint64(p[k : k+8])
-		quotes = quotes>>8 | zeroBytes(w^ones*'"')
-		opens = opens>>8 | zeroBytes(w^open)
-		closes = closes>>8 | zeroBytes(w^closing)
-		w ^= ones * '\\'
-		slash |= (w - ones) &^ w // not which, only whether
+	var uncounted uint64 // has a bit for each quote since b.quoted, less those that two words have in one place
+	for i+8 <= len(p) {
+		w := binary.LittleEndian.Uint64(p[i : i+8])
+		quotes := zeroBytes(w ^ ones*'"')
+		if careful(w) == 0 {
+			uncounted ^= quotes
+			i += 8
+			continue
+		}
+		b.quoted, uncounted = b.quoted != odd(uncounted), 0
+		slashes := zeroBytes(w ^ ones*'\\')
+		before := slashes&-slashes - 1 // the first of them; all bits if there is none
+		inside := b.strings(quotes & before)
+		n, done := b.brackets(zeroBytes(w^open)&before&^inside, zeroBytes(w^closing)&before&^inside)
+		if done {
+			return i + n, true
+		}
+		if i += 8; slashes != 0 {
+			i = b.escapes(p, i-8+bits.TrailingZeros64(slashes)>>3)
+		}
 	}
-	if slash&highs != 0 || b.escaped {
-		quotes &^= b.escapes(backslashes(p))
+	b.quoted = b.quoted != odd(uncounted)
+	return i, false
+}
+
+// careful marks the bytes of a word that are brackets of either kind or backslashes, or |,
+// which shares their bits but for 0x20.
+func careful(w uint64) uint64 {
+	t := w&^highs | ones*0x20
+	return (t + ones*(0x80-'{')) &^ (t + ones*(0x7f-'}')) &^ w & highs
+}
+
+// zeroBytes marks, with their high bits, the bytes of w that are zero.
+func zeroBytes(w uint64) uint64 {
+	const lows = ^uint64(highs)
+	return highs &^ (w&lows + lows | w)
+}
+
+// strings marks which bytes of a word are inside strings, opening quotes included, and
+// remembers whether the next word begins in one.
+func (b *boundary) strings(quotes uint64) uint64 {
+	before := uint64(0)
+	if b.quoted {
+		before = ones
 	}
-	inside := b.strings(quotes)
-	opens &^= inside
-	closes &^= inside
+	counts := quotes>>7*ones + before // in each byte those up to it, nine at most
+	b.quoted = counts>>56&1 != 0
+	return counts << 7 & highs
+}
+
+func odd(marks uint64) bool { return bits.OnesCount64(marks)&1 != 0 }
+
+// brackets counts those of a word. It returns how many of its bytes belong to the value if
+// it ends there.
+func (b *boundary) brackets(opens, closes uint64) (n int, done bool) {
 	if n := bits.OnesCount64(closes); n < b.depth {
 		b.depth += bits.OnesCount64(opens) - n
-		return 0
+		return 0, false
 	}
 	for ; closes != 0; closes &= closes - 1 {
 		at := bits.TrailingZeros64(closes)
 		before := uint64(1)<<at - 1
 		b.depth += bits.OnesCount64(opens&before) - 1
 		if b.depth == 0 {
-			return at + 1
+			return at>>3 + 1, true
 		}
 		opens &^= before
 	}
 	b.depth += bits.OnesCount64(opens)
-	return 0
+	return 0, false
 }
 
-func backslashes(p *[64]byte) (slashes uint64) {
-	for k := 0; k < 64; k += 8 {
-		slashes = slashes>>8 | zeroBytes(binary.LittleEndian.Uint64(p[k:k+8])^ones*'\\')
+// escapes goes on from the backslash at i to the end of its string, or to where p has no
+// whole word any more: JSON inside of a string has a backslash in nearly every word.
+func (b *boundary) escapes(p []byte, i int) int {
+	for {
+		b.step(p[i])
+		if i++; b.escaped && i < len(p) {
+			b.step(p[i])
+			i++
+		}
+		stops := uint64(0)
+		for ; stops == 0; i += 8 {
+			if !b.quoted || i+8 > len(p) {
+				return i
+			}
+			stops = stringStops(binary.LittleEndian.Uint64(p[i : i+8]))
+		}
+		i += bits.TrailingZeros64(stops)>>3 - 8
 	}
-	return slashes
-}
-
-// zeroBytes returns, in its highest byte, one bit for each zero byte of w.
-func zeroBytes(w uint64) uint64 {
-	const lows = ^uint64(highs)
-	z := highs &^ (w&lows + lows | w) // 0x80 for each zero byte
-	return z * 0x0002040810204081 & (0xff << 56)
-}
-
-// escapes returns which bytes are escaped by an odd number of backslashes
-// before them, also by one at the end of the last block.
-func (b *boundary) escapes(slashes uint64) uint64 {
-	const even = 0x5555555555555555
-	var carry uint64
-	if b.escaped {
-		carry = 1
-	}
-	slashes &^= carry
-	after := slashes<<1 | carry
-	oddStarts := slashes &^ (even | after)
-	sum, over := bits.Add64(oddStarts, slashes, 0)
-	b.escaped = over != 0
-	return (even ^ sum<<1) & after
-}
-
-// strings returns which bytes are inside strings, opening quotes included.
-func (b *boundary) strings(quotes uint64) uint64 {
-	x := quotes
-	x ^= x << 1
-	x ^= x << 2
-	x ^= x << 4
-	x ^= x << 8
-	x ^= x << 16
-	x ^= x << 32
-	if b.quoted {
-		x = ^x
-	}
-	b.quoted = int64(x) < 0
-	return x
 }
