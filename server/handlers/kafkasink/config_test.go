@@ -47,3 +47,11 @@ func TestMistakes(t *testing.T) {
 		})
 	}
 }
+
+func TestLengthOfTopics(t *testing.T) {
+	for length, good := range map[int]bool{0: false, 1: true, 249: true, 250: false} {
+		if err := CheckTopic(strings.Repeat("a", length)); (err == nil) != good {
+			t.Errorf("%d letters: %v", length, err)
+		}
+	}
+}

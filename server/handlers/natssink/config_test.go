@@ -80,3 +80,11 @@ func FuzzSubjects(f *testing.F) {
 		}
 	})
 }
+
+func TestLengthOfStreams(t *testing.T) {
+	for length, good := range map[int]bool{0: false, 1: true, 255: true, 256: false} {
+		if err := CheckStream(strings.Repeat("é", length)); (err == nil) != good {
+			t.Errorf("%d letters: %v", length, err)
+		}
+	}
+}
