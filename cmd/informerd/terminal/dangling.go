@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -72,7 +71,11 @@ func (c *danglingCommand) dangling(s *session, kinds []string) error {
 	unknown := s.warnUnanswered(a.unanswered)
 	switch {
 	case c.name == "json":
-		if err := s.writeJSON([]byte(strings.TrimSpace(string(raw)))); err != nil {
+		text, err := raw.Raw()
+		if err == nil {
+			err = s.writeJSON([]byte(text))
+		}
+		if err != nil {
 			return err
 		}
 	case len(a.rows) == 0:
@@ -96,7 +99,7 @@ func (c *danglingCommand) read(raw client.Value) (*danglingAnswer, error) {
 		switch name {
 		case "metadata":
 			var metadata struct{ Truncated bool }
-			err := json.Unmarshal([]byte(value), &metadata)
+			err := value.Decode(&metadata)
 			a.truncated = metadata.Truncated
 			return err
 		case "items":
@@ -106,7 +109,7 @@ func (c *danglingCommand) read(raw client.Value) (*danglingAnswer, error) {
 				return err
 			})
 		case "unanswered":
-			return json.Unmarshal([]byte(value), &a.unanswered)
+			return value.Decode(&a.unanswered)
 		}
 		return nil
 	})

@@ -351,7 +351,7 @@ func (g *getCommand) printNames(s *session, questions []question) error {
 		v.Set("output", "ndjson")
 		err := s.lines(v, func(line []byte) error {
 			var kind, version, name string
-			err := client.Value(line).Members(func(member string, value client.Value) error {
+			err := client.NewValue(string(line)).Members(func(member string, value client.Value) error {
 				switch member {
 				case "kind":
 					kind = value.Text()

@@ -63,25 +63,48 @@ func plainCells(columns []customColumn, raw []byte) (cells []string, ok bool) {
 	if len(raw) == 0 || raw[0] != '{' || !utf8.Valid(raw) {
 		return nil, false
 	}
-	line := client.Value(raw)
+	tops, ok := topsOf(columns, client.NewValue(string(raw)))
+	if !ok {
+		return nil, false
+	}
 	cells = make([]string, len(columns))
 	var room [8]client.Value
 	for i := range columns {
-		if columns[i].steps == nil {
-			return nil, false
+		values := room[:0]
+		if !tops[i].IsZero() {
+			values = append(values, tops[i])
 		}
-		values, err := walkPlain(append(room[:0], line), columns[i].steps)
+		values, err := walkPlain(values, columns[i].steps[1:])
 		if err == nil {
 			cells[i], err = plainText(values)
 		}
 		if err != nil {
 			return nil, false
 		}
-		if len(line) > longLine {
+		if len(raw) > longLine {
 			cells[i] = strings.Clone(cells[i]) // else it keeps all of the line
 		}
 	}
 	return cells, true
+}
+
+// topsOf are the members of the line that columns begin with, found in one walk for all.
+func topsOf(columns []customColumn, line client.Value) (tops []client.Value, ok bool) {
+	for i := range columns {
+		if len(columns[i].steps) == 0 || columns[i].steps[0].elements {
+			return nil, false
+		}
+	}
+	tops = make([]client.Value, len(columns))
+	err := line.Members(func(name string, value client.Value) error {
+		for i := range columns {
+			if columns[i].steps[0].name == name {
+				tops[i] = value // of a name that occurs twice the last one counts
+			}
+		}
+		return nil
+	})
+	return tops, err == nil
 }
 
 // walkPlain takes the steps from values, level by level as JSONPath does.
@@ -105,7 +128,7 @@ func walkPlain(values []client.Value, steps []plainStep) ([]client.Value, error)
 func membersOf(values []client.Value, name string) ([]client.Value, error) {
 	kept := values[:0]
 	for _, v := range values {
-		if v[0] != '{' {
+		if v.Kind() != '{' {
 			continue
 		}
 		var found client.Value
@@ -118,7 +141,7 @@ func membersOf(values []client.Value, name string) ([]client.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if found != "" {
+		if !found.IsZero() {
 			kept = append(kept, found)
 		}
 	}
@@ -130,10 +153,10 @@ func membersOf(values []client.Value, name string) ([]client.Value, error) {
 func elementsOf(values []client.Value) ([]client.Value, error) {
 	var all []client.Value
 	for _, v := range values {
-		if v == "null" {
+		if v.Is("null") {
 			continue
 		}
-		if v[0] != '[' {
+		if v.Kind() != '[' {
 			return nil, errNotPlain
 		}
 		before := len(all)
@@ -173,13 +196,16 @@ func plainText(values []client.Value) (string, error) {
 // plainValue is one value as text; objects and arrays are written anew, with their members
 // in order.
 func plainValue(v client.Value) (string, error) {
+	raw, err := v.Raw()
 	switch {
-	case v == "null":
+	case err != nil:
+		return "", err
+	case raw == "null":
 		return "<none>", nil
-	case v[0] != '{' && v[0] != '[':
+	case raw[0] != '{' && raw[0] != '[':
 		return v.Text(), nil
 	}
-	decoded, err := decodeNumbers([]byte(v))
+	decoded, err := decodeNumbers([]byte(raw))
 	if err != nil {
 		return "", err
 	}

@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -79,8 +78,11 @@ func (row *tableRow) readObject(name string, value client.Value) error {
 
 // cellText is what a table shows of a JSON value.
 func cellText(value client.Value) string {
-	switch value {
-	case "null", `"\u003cnone\u003e"`, `"<none>"`: // as API servers write it, in most rows
+	raw, err := value.Raw()
+	switch {
+	case err != nil:
+		return "" // who walks on is told
+	case raw == "null", raw == `"\u003cnone\u003e"`: // as API servers write it, in most rows
 		return "<none>"
 	}
 	return value.Text()
@@ -91,11 +93,11 @@ func (a *tableAnswer) read(answer client.Value) error {
 	return answer.Members(func(name string, value client.Value) error {
 		switch name {
 		case "metadata":
-			return json.Unmarshal([]byte(value), &a.Metadata)
+			return value.Decode(&a.Metadata)
 		case "columns":
-			return json.Unmarshal([]byte(value), &a.Columns)
+			return value.Decode(&a.Columns)
 		case "items":
-			a.Items = make([]tableRow, 0, len(value)/rowSize)
+			a.Items = make([]tableRow, 0, value.Rest()/rowSize)
 			return value.Elements(func(item client.Value) error {
 				a.Items = append(a.Items, tableRow{})
 				return a.Items[len(a.Items)-1].read(item, a.columns())
@@ -251,7 +253,7 @@ func (t *printedTable) cells(row *tableRow) []string {
 
 func labelText(raw client.Value) string {
 	var labels map[string]string
-	if json.Unmarshal([]byte(raw), &labels) != nil || len(labels) == 0 {
+	if raw.IsZero() || raw.Decode(&labels) != nil || len(labels) == 0 {
 		return "<none>"
 	}
 	var all []string

@@ -169,7 +169,7 @@ func (g *glance) member(name string, value client.Value) error {
 	switch name {
 	case "metadata":
 		var about struct{ Resources []resourceState }
-		if err := json.Unmarshal([]byte(value), &about); err != nil {
+		if err := value.Decode(&about); err != nil {
 			return err
 		}
 		if g.resources = about.Resources; !slices.ContainsFunc(g.resources, func(r resourceState) bool { return !r.certain() }) {
@@ -177,12 +177,12 @@ func (g *glance) member(name string, value client.Value) error {
 		}
 		return errUnclear
 	case "kind":
-		g.plan = value == `"Explanation"`
+		g.plan = value.Text() == "Explanation"
 	case "items":
 		if g.plan {
 			return nil
 		}
-		n := min(g.objects(), len(value)/glanceSize)
+		n := min(g.objects(), value.Rest()/glanceSize)
 		g.versions, g.keys = make(map[string]version, n), make([]string, 0, n)
 		return value.Elements((&glanceReader{glance: g}).item)
 	}

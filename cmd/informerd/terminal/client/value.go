@@ -12,10 +12,27 @@ import (
 	"strings"
 )
 
-// Value is JSON as it was written. It is read by walking through it: of 20,000 rows
-// encoding/json takes longer than informerd does to find and write them. What is walked
-// past is not checked beyond its quotes and brackets.
-type Value string
+// Value is a part of an answer in JSON, as it was written. It is read by walking through it:
+// of 20,000 rows encoding/json takes longer than informerd does to find and write them. What
+// is walked past is not checked beyond its quotes and brackets. What is read of a Value need
+// not be passed once more to find what follows it, so that most of an answer is read once.
+// The zero Value is none. Values of one answer are for one goroutine.
+type Value struct {
+	in *answer
+	at int // where it begins
+}
+
+// answer is the text that Values are parts of.
+type answer struct {
+	text       string
+	begin, end int // of the value that was read last
+}
+
+// NewValue is the JSON in text.
+func NewValue(text string) Value {
+	a := &answer{text: text, begin: -1}
+	return Value{a, a.space(0)}
+}
 
 var errJSON = errors.New("it is not JSON")
 
@@ -23,7 +40,7 @@ var errJSON = errors.New("it is not JSON")
 func (c *Client) Value(ctx context.Context, path string, query url.Values) (Value, error) {
 	resp, err := c.Get(ctx, path, query)
 	if err != nil {
-		return "", err
+		return Value{}, err
 	}
 	return c.Read(ctx, resp)
 }
@@ -32,13 +49,13 @@ func (c *Client) Value(ctx context.Context, path string, query url.Values) (Valu
 func (c *Client) Read(ctx context.Context, resp *http.Response) (Value, error) {
 	defer resp.Body.Close()
 	if mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mediaType != "application/json" {
-		return "", c.foreign(resp)
+		return Value{}, c.foreign(resp)
 	}
 	text, err := readText(resp.Body, resp.ContentLength)
 	if err != nil {
-		return "", c.Broken(ctx, err)
+		return Value{}, c.Broken(ctx, err)
 	}
-	return Value(text), nil
+	return NewValue(text), nil
 }
 
 // readText reads all of in, of size bytes or -1. It doubles its room when that is full:
@@ -62,58 +79,103 @@ func readText(in io.Reader, size int64) (string, error) {
 	}
 }
 
+// IsZero reports whether it is none.
+func (v Value) IsZero() bool { return v.in == nil }
+
+// Kind is the first byte of how it is written, 0 if it is cut off before that.
+func (v Value) Kind() byte {
+	if v.at >= len(v.in.text) {
+		return 0
+	}
+	return v.in.text[v.at]
+}
+
+// Rest is how many bytes the answer has from here on.
+func (v Value) Rest() int { return len(v.in.text) - v.at }
+
+// Raw is how it is written.
+func (v Value) Raw() (string, error) {
+	end, err := v.end()
+	if err != nil {
+		return "", err
+	}
+	return v.in.text[v.at:end], nil
+}
+
+// Is reports whether it is written so.
+func (v Value) Is(raw string) bool {
+	got, err := v.Raw()
+	return err == nil && got == raw
+}
+
+// end is where what follows it begins.
+func (v Value) end() (int, error) {
+	if v.in.begin == v.at {
+		return v.in.end, nil
+	}
+	end, err := v.in.skip(v.at)
+	if err == nil {
+		v.in.begin, v.in.end = v.at, end
+	}
+	return end, err
+}
+
 // Members calls each with the members of an object.
 func (v Value) Members(each func(name string, value Value) error) error {
-	return v.walk('{', '}', func(i int) (int, error) {
-		end, err := v.skip(i)
-		if err != nil || v[i] != '"' {
-			return i, fmt.Errorf("%w at byte %d: a name should be there", errJSON, i)
+	in := v.in
+	return v.walk('{', '}', func(i int) (part Value, err error) {
+		if i >= len(in.text) || in.text[i] != '"' {
+			return part, fmt.Errorf("%w at byte %d: a name should be there", errJSON, i)
 		}
-		name := v[i:end]
-		if i = v.space(end); i >= len(v) || v[i] != ':' {
-			return i, fmt.Errorf("%w at byte %d: a colon should be there", errJSON, i)
+		end, err := in.skip(i)
+		if err != nil {
+			return part, err
 		}
-		i = v.space(i + 1)
-		if end, err = v.skip(i); err != nil {
-			return i, err
+		name := in.text[i:end]
+		if i = in.space(end); i >= len(in.text) || in.text[i] != ':' {
+			return part, fmt.Errorf("%w at byte %d: a colon should be there", errJSON, i)
 		}
-		return end, each(name.Text(), v[i:end])
+		part = Value{in, in.space(i + 1)}
+		return part, each(textOf(name), part)
 	})
 }
 
 // Elements calls each with the elements of an array. null has none.
 func (v Value) Elements(each func(Value) error) error {
-	if v == "null" {
+	if v.Kind() == 'n' && v.Is("null") {
 		return nil
 	}
-	return v.walk('[', ']', func(i int) (int, error) {
-		end, err := v.skip(i)
-		if err != nil {
-			return i, err
-		}
-		return end, each(v[i:end])
+	return v.walk('[', ']', func(i int) (Value, error) {
+		part := Value{v.in, i}
+		return part, each(part)
 	})
 }
 
-// walk calls next with where each part begins, for where it ends.
-func (v Value) walk(first, last byte, next func(i int) (end int, err error)) error {
-	i := v.space(0)
-	if i >= len(v) || v[i] != first {
+// walk calls next with where each part begins, for the value that ends it.
+func (v Value) walk(first, last byte, next func(i int) (Value, error)) error {
+	in, i := v.in, v.at
+	if i >= len(in.text) || in.text[i] != first {
 		return fmt.Errorf("%w at byte %d: %c should be there", errJSON, i, first)
 	}
-	if i = v.space(i + 1); i < len(v) && v[i] == last {
+	if i = in.space(i + 1); i < len(in.text) && in.text[i] == last {
+		in.begin, in.end = v.at, i+1
 		return nil
 	}
 	for {
-		end, err := next(i)
+		part, err := next(i)
 		if err != nil {
 			return err
 		}
-		i = v.space(end)
+		end, err := part.end()
+		if err != nil {
+			return err
+		}
+		i = in.space(end)
 		switch {
-		case i < len(v) && v[i] == ',':
-			i = v.space(i + 1)
-		case i < len(v) && v[i] == last:
+		case i < len(in.text) && in.text[i] == ',':
+			i = in.space(i + 1)
+		case i < len(in.text) && in.text[i] == last:
+			in.begin, in.end = v.at, i+1
 			return nil
 		default:
 			return fmt.Errorf("%w at byte %d: a comma or %c should be there", errJSON, i, last)
@@ -121,35 +183,54 @@ func (v Value) walk(first, last byte, next func(i int) (end int, err error)) err
 	}
 }
 
-// Text is what a string says, and of other values how they are written.
+// Text is what a string says, and of other values how they are written. It is empty where a
+// value is cut off, which who walks on is told.
 func (v Value) Text() string {
-	if len(v) < 2 || v[0] != '"' {
-		return string(v)
+	raw, err := v.Raw()
+	if err != nil {
+		return ""
 	}
-	if strings.IndexByte(string(v), '\\') < 0 {
-		return string(v[1 : len(v)-1])
+	return textOf(raw)
+}
+
+func textOf(raw string) string {
+	if len(raw) < 2 || raw[0] != '"' {
+		return raw
+	}
+	if strings.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1]
 	}
 	var text string
-	if json.Unmarshal([]byte(v), &text) != nil {
-		return string(v)
+	if json.Unmarshal([]byte(raw), &text) != nil {
+		return raw
 	}
 	return text
 }
 
-func (v Value) space(i int) int {
-	for i < len(v) && (v[i] == ' ' || v[i] == '\n' || v[i] == '\t' || v[i] == '\r') {
+// Decode reads it as encoding/json does.
+func (v Value) Decode(into any) error {
+	raw, err := v.Raw()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(raw), into)
+}
+
+func (a *answer) space(i int) int {
+	for i < len(a.text) && (a.text[i] == ' ' || a.text[i] == '\n' || a.text[i] == '\t' || a.text[i] == '\r') {
 		i++
 	}
 	return i
 }
 
 // skip is where the value at i ends.
-func (v Value) skip(i int) (int, error) {
+func (a *answer) skip(i int) (int, error) {
+	v := a.text
 	depth := 0
 	for begin := i; i < len(v); {
 		switch v[i] {
 		case '"':
-			end := v.quote(i)
+			end := quote(v, i)
 			if end < 0 {
 				return 0, fmt.Errorf("%w: the string at byte %d does not end", errJSON, i)
 			}
@@ -182,9 +263,9 @@ func (v Value) skip(i int) (int, error) {
 }
 
 // quote is where the string that begins at i ends, -1 if it does not.
-func (v Value) quote(i int) int {
+func quote(v string, i int) int {
 	for from := i + 1; ; {
-		n := strings.IndexByte(string(v[from:]), '"')
+		n := strings.IndexByte(v[from:], '"')
 		if n < 0 {
 			return -1
 		}
