@@ -78,8 +78,7 @@ func JudgeOf(kind schema.GroupKind) Judge {
 // Judge is the verdict on an object at a time. json must be valid, as all that a Store
 // holds is.
 func (j Judge) Judge(json []byte, now time.Time) Health {
-	h, _ := j.judge(json, now)
-	return h
+	return j.verdict(parse(json, now))
 }
 
 // Of is Judge for an object that says itself of which kind it is.
@@ -89,15 +88,10 @@ func Of(json []byte, now time.Time) Health {
 	if !found {
 		group = ""
 	}
-	h, _ := JudgeOf(schema.GroupKind{Group: group, Kind: text(o.kind)}).verdict(o)
-	return h
+	return JudgeOf(schema.GroupKind{Group: group, Kind: text(o.kind)}).verdict(o)
 }
 
-func (j Judge) judge(json []byte, now time.Time) (Health, *object) {
-	return j.verdict(parse(json, now))
-}
-
-func (j Judge) verdict(o *object) (Health, *object) {
+func (j Judge) verdict(o *object) Health {
 	h, decided := o.terminating()
 	if !decided && !j.plain {
 		if h, decided = o.unobserved(); !decided {
@@ -105,7 +99,7 @@ func (j Judge) verdict(o *object) (Health, *object) {
 		}
 	}
 	h.Reason, h.Message = bounded(h.Reason, maxReason), bounded(h.Message, maxMessage)
-	return h, o
+	return h
 }
 
 // bounded cuts a text between two characters, and makes one line of it.

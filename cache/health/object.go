@@ -28,14 +28,20 @@ type object struct {
 	looked           bool
 }
 
+func parse(json []byte, now time.Time) *object {
+	o := new(object)
+	o.parse(json, now)
+	return o
+}
+
 // parse finds the parts of an object in one pass, which ends where the last of them
 // begins: mostly that is the status.
-func parse(json []byte, now time.Time) *object {
-	o := &object{now: now}
+func (o *object) parse(json []byte, now time.Time) {
+	*o = object{now: now}
 	seen := false // the metadata
 	data := rawjson.NewLazy(json)
 	if len(data) == 0 || data.Kind() != rawjson.Object {
-		return o
+		return
 	}
 	for parts := data.Parts(); o.apiVersion == nil || o.kind == nil || !seen || o.spec == nil || o.status == nil; {
 		key, _, v, ok := parts.Next()
@@ -62,7 +68,6 @@ func parse(json []byte, now time.Time) *object {
 			o.data = v
 		}
 	}
-	return o
 }
 
 // parseMetadata returns how long it is.

@@ -95,29 +95,36 @@ func (s sink) Read(r cache.Resource, o *cache.Object) reading {
 	return read(k.judge, o, s.now(), false)
 }
 
-// buffers hold the JSON of objects being read.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
+// room is what it takes to read an object. It is used again for others, so that nothing of
+// it may be kept.
+type room struct {
+	json   []byte
+	parsed object
+}
 
-// maxBuffer is the size up to which a buffer is used again.
-const maxBuffer = 256 << 10
+var rooms = sync.Pool{New: func() any { return new(room) }}
+
+// maxRoom is the size of JSON up to which a room is used again.
+const maxRoom = 256 << 10
 
 // read judges an object, and finds the owner of one that is not good, or of any.
 func read(j Judge, o *cache.Object, now time.Time, any bool) reading {
 	r := reading{key: o.Key(), stamp: follow.Stamp(o)}
-	buffer := buffers.Get().(*[]byte)
+	in := rooms.Get().(*room)
 	defer func() {
-		if cap(*buffer) <= maxBuffer {
-			buffers.Put(buffer)
+		if cap(in.json) <= maxRoom {
+			rooms.Put(in)
 		}
 	}()
-	json, err := o.AppendJSON((*buffer)[:0])
+	json, err := o.AppendJSON(in.json[:0])
 	if err != nil {
 		r.health = Health{Status: Unknown, Reason: "Unreadable", Message: "what is held of it cannot be read"}
 		return r
 	}
-	*buffer = json
-	health, parsed := j.judge(json, now)
-	r.health, r.read = health, true
+	in.json = json
+	parsed := &in.parsed
+	parsed.parse(json, now)
+	r.health, r.read = j.verdict(parsed), true
 	if j.calls {
 		r.calls = parsed.calls()
 	}
