@@ -16,6 +16,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/replica"
+	"github.com/informerd/informerd/cmd/informerd/collect"
 	"github.com/informerd/informerd/cmd/informerd/config"
 	"github.com/informerd/informerd/cmd/informerd/plan"
 	"github.com/informerd/informerd/persist"
@@ -41,6 +42,7 @@ the values of Secrets are left out.`,
   informerd serve --snapshot ""         # in memory only`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			collect.AsUsual()
 			return serve(cmd.Context(), &s, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}

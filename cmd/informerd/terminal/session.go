@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -29,7 +28,6 @@ type session struct {
 
 // open connects. What the session writes is seen when close is called, or flush.
 func (c *connection) open(cmd *cobra.Command) (*session, error) {
-	collectLess()
 	s := &session{
 		ctx: cmd.Context(), out: bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10), err: cmd.ErrOrStderr(),
 		screen: isTerminal(cmd.OutOrStdout()), warned: map[string]bool{},
@@ -38,17 +36,6 @@ func (c *connection) open(cmd *cobra.Command) (*session, error) {
 	var err error
 	s.Client, err = c.connect(s.ctx, s.warn)
 	return s, err
-}
-
-// rareCollections is in percent of what is live, as GOGC. A command ends within a moment and
-// holds little: to collect as often as a server does takes it longer than most of its work.
-const rareCollections = 400
-
-// collectLess says so of this process, unless who started it says otherwise.
-func collectLess() {
-	if _, told := os.LookupEnv("GOGC"); !told {
-		debug.SetGCPercent(rareCollections)
-	}
 }
 
 // run opens a session for ask, and closes it.
