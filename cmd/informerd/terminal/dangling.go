@@ -1,8 +1,10 @@
 package terminal
 
 import (
-	"cmp"
+	"bytes"
 	"errors"
+	"io"
+	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,6 +49,7 @@ holds the reference, or what it names.`,
 
 // danglingAnswer is what is needed of an answer: its rows as they are printed.
 type danglingAnswer struct {
+	text       bytes.Buffer // all of it, where that is printed
 	truncated  bool
 	rows       [][]string
 	unanswered []unanswered
@@ -60,22 +63,14 @@ func (c *danglingCommand) dangling(s *session, kinds []string) error {
 	if len(kinds) > 0 {
 		v.Set("kinds", strings.Join(splitKinds(kinds[0]), ","))
 	}
-	raw, err := s.Value(s.ctx, client.Path("graph", "dangling"), v)
+	a, err := c.ask(s, v)
 	if err != nil {
 		return err
-	}
-	a, err := c.read(raw)
-	if err != nil {
-		return s.Broken(s.ctx, err)
 	}
 	unknown := s.warnUnanswered(a.unanswered)
 	switch {
 	case c.name == "json":
-		text, err := raw.Raw()
-		if err == nil {
-			err = s.writeJSON([]byte(text))
-		}
-		if err != nil {
+		if err := s.writeJSON(bytes.TrimSpace(a.text.Bytes())); err != nil {
 			return err
 		}
 	case len(a.rows) == 0:
@@ -92,82 +87,137 @@ func (c *danglingCommand) dangling(s *session, kinds []string) error {
 	return nil
 }
 
-// read walks through an answer, which may be of as many references as there are pods.
-func (c *danglingCommand) read(raw client.Value) (*danglingAnswer, error) {
+// ask reads an answer, which may be of as many references as there are pods.
+func (c *danglingCommand) ask(s *session, v url.Values) (*danglingAnswer, error) {
+	resp, err := s.Get(s.ctx, client.Path("graph", "dangling"), v)
+	if err != nil {
+		return nil, err
+	}
 	a := &danglingAnswer{}
-	return a, raw.Members(func(name string, value client.Value) error {
-		switch name {
-		case "metadata":
-			var metadata struct{ Truncated bool }
-			err := value.Decode(&metadata)
-			a.truncated = metadata.Truncated
-			return err
-		case "items":
-			return value.Elements(func(item client.Value) error {
-				row, err := c.row(item)
-				a.rows = append(a.rows, row)
-				return err
-			})
-		case "unanswered":
-			return value.Decode(&a.unanswered)
-		}
-		return nil
+	if c.name == "json" {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.TeeReader(resp.Body, &a.text), resp.Body}
+	}
+	r := danglingReader{only: c.name == "name", before: make([]string, danglingColumns)}
+	return a, s.List(s.ctx, resp, a.member, func(item client.Value) error {
+		row, err := r.row(item)
+		a.rows = append(a.rows, row)
+		return err
 	})
+}
+
+func (a *danglingAnswer) member(name string, value client.Value) error {
+	switch name {
+	case "metadata":
+		var metadata struct{ Truncated bool }
+		err := value.Decode(&metadata)
+		a.truncated = metadata.Truncated
+		return err
+	case "unanswered":
+		return value.Decode(&a.unanswered)
+	}
+	return nil
+}
+
+// danglingColumns is how many cells a row has.
+const danglingColumns = 5
+
+// danglingReader reads one item after the other. Much of a row is as in the one before.
+type danglingReader struct {
+	only   bool // the holders' names
+	before []string
+	text   []byte // made of parts, to be compared
 }
 
 // row is what is printed of one reference or selector.
-func (c *danglingCommand) row(item client.Value) ([]string, error) {
-	var from graphNode
-	var to *graphNode
-	var edge, why, selector, namespaces string
-	err := item.Members(func(name string, value client.Value) error {
-		switch name {
+func (r *danglingReader) row(item client.Value) ([]string, error) {
+	var from, to namedNode
+	var edge, why, selector client.Value
+	names := false // something that is not there
+	err := item.Members(func(name []byte, value client.Value) error {
+		switch string(name) {
 		case "from":
 			return from.read(value)
 		case "to":
-			to = &graphNode{}
+			names = true
 			return to.read(value)
 		case "edge":
-			edge = value.Text()
+			edge = value
 		case "why":
-			why = value.Text()
+			why = value
 		case "selector":
-			selector = value.Text()
+			selector = value
 		case "namespaceSelector":
-			namespaces = value.Text()
+			if selector.IsZero() {
+				selector = value
+			}
 		}
 		return nil
 	})
-	if c.name == "name" {
-		return []string{from.ID}, err
+	if r.only {
+		return []string{from.id.Text()}, err
 	}
-	missing := "no " + cmp.Or(selector, namespaces)
-	if to != nil {
-		missing = to.title()
-		if to.Namespace != from.Namespace && to.Namespace != "" {
-			missing = to.ID
-		}
+	row := make([]string, danglingColumns)
+	row[0] = from.namespace.TextAs(r.before[0])
+	row[1] = r.as(1, from.appendTitle(r.text[:0]))
+	row[2] = edge.TextAs(r.before[2])
+	if names {
+		row[3] = r.as(3, to.appendMissing(r.text[:0], row[0]))
+	} else {
+		row[3] = r.as(3, selector.AppendText(append(r.text[:0], "no "...)))
 	}
-	return []string{from.Namespace, from.title(), edge, missing, why}, err
+	row[4] = why.TextAs(r.before[4])
+	r.before = row
+	return row, err
 }
 
-// read takes from the JSON of a node what it is called by.
-func (n *graphNode) read(v client.Value) error {
-	return v.Members(func(name string, value client.Value) error {
-		switch name {
+// as is the text of a cell, which need not be copied if the row before has it.
+func (r *danglingReader) as(column int, text []byte) string {
+	r.text = text
+	if string(text) == r.before[column] {
+		return r.before[column]
+	}
+	return string(text)
+}
+
+// namedNode is what a node in JSON is called by.
+type namedNode struct{ id, resource, kind, namespace, name client.Value }
+
+func (n *namedNode) read(v client.Value) error {
+	return v.Members(func(name []byte, value client.Value) error {
+		switch string(name) {
 		case "id":
-			n.ID = value.Text()
+			n.id = value
 		case "resource":
-			n.Resource = value.Text()
+			n.resource = value
 		case "kind":
-			n.Kind = value.Text()
+			n.kind = value
 		case "namespace":
-			n.Namespace = value.Text()
+			n.namespace = value
 		case "name":
-			n.Name = value.Text()
+			n.name = value
 		}
 		return nil
 	})
+}
+
+// appendTitle appends what a tree calls the node, too.
+func (n *namedNode) appendTitle(dst []byte) []byte {
+	kind := n.kind
+	if kind.IsZero() {
+		kind = n.resource
+	}
+	return n.name.AppendText(append(kind.AppendText(dst), '/'))
+}
+
+// appendMissing says what is not there, for a holder in a namespace.
+func (n *namedNode) appendMissing(dst []byte, holder string) []byte {
+	if namespace := n.namespace.TextAs(holder); namespace != holder && namespace != "" {
+		return n.id.AppendText(dst)
+	}
+	return n.appendTitle(dst)
 }
 
 func (c *danglingCommand) print(s *session, rows [][]string) {

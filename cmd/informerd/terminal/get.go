@@ -350,17 +350,17 @@ func (g *getCommand) printNames(s *session, questions []question) error {
 		v.Set("fields", "metadata.name")
 		v.Set("output", "ndjson")
 		err := s.lines(v, func(line []byte) error {
-			var kind, version, name string
-			err := client.NewValue(string(line)).Members(func(member string, value client.Value) error {
-				switch member {
+			var kind, version, name client.Value
+			err := client.NewValue(line).Members(func(member []byte, value client.Value) error {
+				switch string(member) {
 				case "kind":
-					kind = value.Text()
+					kind = value
 				case "apiVersion":
-					version = value.Text()
+					version = value
 				case "metadata":
-					return value.Members(func(member string, value client.Value) error {
-						if member == "name" {
-							name = value.Text()
+					return value.Members(func(member []byte, value client.Value) error {
+						if string(member) == "name" {
+							name = value
 						}
 						return nil
 					})
@@ -370,9 +370,9 @@ func (g *getCommand) printNames(s *session, questions []question) error {
 			if err != nil {
 				return s.Broken(s.ctx, err)
 			}
-			s.out.WriteString(typeName(kind, groupOf(version)))
+			s.out.WriteString(typeName(kind.Text(), groupOf(version.Text())))
 			s.out.WriteByte('/')
-			s.out.WriteString(oneLine(name))
+			s.out.WriteString(oneLine(name.Text()))
 			return s.out.WriteByte('\n')
 		})
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"strings"
 	"unicode/utf8"
 
 	"k8s.io/client-go/util/jsonpath"
@@ -53,9 +52,6 @@ func plainSteps(name, template string) []plainStep {
 // errNotPlain is that only JSONPath knows what a column shows of an object.
 var errNotPlain = errors.New("it is not plain")
 
-// longLine is more than a line has of which not much but cells was asked for.
-const longLine = 1 << 10
-
 // plainCells are the cells of one object where all columns are plain: its text is walked
 // through and nothing but the values is decoded. Where ok is false JSONPath has to be asked.
 func plainCells(columns []customColumn, raw []byte) (cells []string, ok bool) {
@@ -63,7 +59,7 @@ func plainCells(columns []customColumn, raw []byte) (cells []string, ok bool) {
 	if len(raw) == 0 || raw[0] != '{' || !utf8.Valid(raw) {
 		return nil, false
 	}
-	tops, ok := topsOf(columns, client.NewValue(string(raw)))
+	tops, ok := topsOf(columns, client.NewValue(raw))
 	if !ok {
 		return nil, false
 	}
@@ -81,9 +77,6 @@ func plainCells(columns []customColumn, raw []byte) (cells []string, ok bool) {
 		if err != nil {
 			return nil, false
 		}
-		if len(raw) > longLine {
-			cells[i] = strings.Clone(cells[i]) // else it keeps all of the line
-		}
 	}
 	return cells, true
 }
@@ -96,9 +89,9 @@ func topsOf(columns []customColumn, line client.Value) (tops []client.Value, ok 
 		}
 	}
 	tops = make([]client.Value, len(columns))
-	err := line.Members(func(name string, value client.Value) error {
+	err := line.Members(func(name []byte, value client.Value) error {
 		for i := range columns {
-			if columns[i].steps[0].name == name {
+			if columns[i].steps[0].name == string(name) {
 				tops[i] = value // of a name that occurs twice the last one counts
 			}
 		}
@@ -132,8 +125,8 @@ func membersOf(values []client.Value, name string) ([]client.Value, error) {
 			continue
 		}
 		var found client.Value
-		err := v.Members(func(member string, value client.Value) error {
-			if member == name {
+		err := v.Members(func(member []byte, value client.Value) error {
+			if string(member) == name {
 				found = value
 			}
 			return nil
@@ -200,12 +193,12 @@ func plainValue(v client.Value) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case raw == "null":
+	case string(raw) == "null":
 		return "<none>", nil
 	case raw[0] != '{' && raw[0] != '[':
 		return v.Text(), nil
 	}
-	decoded, err := decodeNumbers([]byte(raw))
+	decoded, err := decodeNumbers(raw)
 	if err != nil {
 		return "", err
 	}

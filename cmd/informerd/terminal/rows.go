@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,6 +18,8 @@ type tableAnswer struct {
 	}
 	Columns []tableColumns
 	Items   []tableRow
+
+	labels bool // are wanted
 }
 
 type tableColumns struct {
@@ -30,81 +33,80 @@ type tableColumns struct {
 	}
 }
 
-// rowSize is about how long an item is.
-const rowSize = 200
-
 type tableRow struct {
 	cluster, resource string
 	cells             []string
 	namespace         string
-	labels            client.Value
+	labels            string
 }
 
-// read reads an item of a table, with as many cells as there are columns.
-func (row *tableRow) read(item client.Value, columns int) error {
-	row.cells = make([]string, 0, columns)
-	return item.Members(func(name string, value client.Value) error {
-		switch name {
+// item reads an item.
+func (a *tableAnswer) item(item client.Value) error {
+	var before tableRow
+	if n := len(a.Items); n > 0 {
+		before = a.Items[n-1]
+	}
+	row := tableRow{cells: make([]string, 0, a.columns())}
+	err := item.Members(func(name []byte, value client.Value) error {
+		switch string(name) {
 		case "cluster":
-			row.cluster = value.Text()
+			row.cluster = value.TextAs(before.cluster)
 		case "resource":
-			row.resource = value.Text()
+			row.resource = value.TextAs(before.resource)
 		case "cells":
 			return value.Elements(func(cell client.Value) error {
-				row.cells = append(row.cells, cellText(cell))
+				above := ""
+				if i := len(row.cells); i < len(before.cells) {
+					above = before.cells[i]
+				}
+				row.cells = append(row.cells, cellText(cell, above))
 				return nil
 			})
 		case "object":
-			return value.Members(row.readObject)
-		}
-		return nil
-	})
-}
-
-func (row *tableRow) readObject(name string, value client.Value) error {
-	if name != "metadata" {
-		return nil
-	}
-	return value.Members(func(name string, value client.Value) error {
-		switch name {
-		case "namespace":
-			row.namespace = value.Text()
-		case "labels":
-			row.labels = value
-		}
-		return nil
-	})
-}
-
-// cellText is what a table shows of a JSON value.
-func cellText(value client.Value) string {
-	raw, err := value.Raw()
-	switch {
-	case err != nil:
-		return "" // who walks on is told
-	case raw == "null", raw == `"\u003cnone\u003e"`: // as API servers write it, in most rows
-		return "<none>"
-	}
-	return value.Text()
-}
-
-// read reads an answer.
-func (a *tableAnswer) read(answer client.Value) error {
-	return answer.Members(func(name string, value client.Value) error {
-		switch name {
-		case "metadata":
-			return value.Decode(&a.Metadata)
-		case "columns":
-			return value.Decode(&a.Columns)
-		case "items":
-			a.Items = make([]tableRow, 0, value.Rest()/rowSize)
-			return value.Elements(func(item client.Value) error {
-				a.Items = append(a.Items, tableRow{})
-				return a.Items[len(a.Items)-1].read(item, a.columns())
+			return value.Members(func(name []byte, value client.Value) error {
+				if string(name) != "metadata" {
+					return nil
+				}
+				return row.readMetadata(value, before.namespace, a.labels)
 			})
 		}
 		return nil
 	})
+	a.Items = append(a.Items, row)
+	return err
+}
+
+func (row *tableRow) readMetadata(metadata client.Value, namespace string, labels bool) error {
+	return metadata.Members(func(name []byte, value client.Value) error {
+		switch string(name) {
+		case "namespace":
+			row.namespace = value.TextAs(namespace)
+		case "labels":
+			if labels {
+				row.labels = labelText(value)
+			}
+		}
+		return nil
+	})
+}
+
+// cellText is what a table shows of a JSON value, below another.
+func cellText(value client.Value, above string) string {
+	if value.Is("null") || value.Is(`"\u003cnone\u003e"`) { // as API servers write it, in most rows
+		return "<none>"
+	}
+	return value.TextAs(above)
+}
+
+// member reads what an answer has besides its items.
+func (a *tableAnswer) member(name string, value client.Value) error {
+	switch name {
+	case "metadata":
+		return value.Decode(&a.Metadata)
+	case "columns":
+		return value.Decode(&a.Columns)
+	}
+	return nil
 }
 
 // columns are how many cells a row has at most.
@@ -120,16 +122,16 @@ func (a *tableAnswer) columns() int {
 func (g *getCommand) printTables(s *session, questions []question) error {
 	p := &tablePrinter{getCommand: g, prefix: len(questions) > 1}
 	for _, q := range questions {
-		var a tableAnswer
+		a := tableAnswer{labels: g.showLabels}
 		v := g.values(q)
 		v.Set("view", "table")
 		v.Set("fields", g.rowFields())
-		answer, err := s.Value(s.ctx, client.Path("query"), v)
+		resp, err := s.Get(s.ctx, client.Path("query"), v)
+		if err == nil {
+			err = s.List(s.ctx, resp, a.member, a.item)
+		}
 		if err != nil {
 			return err
-		}
-		if err := a.read(answer); err != nil {
-			return s.Broken(s.ctx, err)
 		}
 		p.add(s, &a)
 	}
@@ -246,15 +248,15 @@ func (t *printedTable) cells(row *tableRow) []string {
 		}
 	}
 	if t.showLabels {
-		cells = append(cells, labelText(row.labels))
+		cells = append(cells, cmp.Or(row.labels, "<none>"))
 	}
 	return cells
 }
 
 func labelText(raw client.Value) string {
 	var labels map[string]string
-	if raw.IsZero() || raw.Decode(&labels) != nil || len(labels) == 0 {
-		return "<none>"
+	if raw.Decode(&labels) != nil {
+		return ""
 	}
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(labels)) {

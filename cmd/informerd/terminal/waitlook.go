@@ -146,10 +146,8 @@ func (l *look) ask(v url.Values) (*glance, error) {
 		return nil, err
 	}
 	g := &glance{tag: resp.Header.Get("ETag")}
-	answer, err := l.client.Read(l.ctx, resp)
-	if err == nil {
-		err = answer.Members(g.member)
-	}
+	r := glanceReader{glance: g}
+	err = l.client.List(l.ctx, resp, g.member, r.item)
 	if err == nil && g.resources == nil {
 		err = errUnclear
 	}
@@ -178,30 +176,30 @@ func (g *glance) member(name string, value client.Value) error {
 		return errUnclear
 	case "kind":
 		g.plan = value.Text() == "Explanation"
-	case "items":
-		if g.plan {
-			return nil
-		}
-		n := min(g.objects(), value.Rest()/glanceSize)
-		g.versions, g.keys = make(map[string]version, n), make([]string, 0, n)
-		return value.Elements((&glanceReader{glance: g}).item)
 	}
 	return nil
 }
 
-// glanceSize is less than an item is long.
-const glanceSize = 64
+// glanceRoom bounds what is made for objects before they have come.
+const glanceRoom = 1 << 16
 
 // glanceReader reads the items of a list, which are in the order of its resources.
 type glanceReader struct {
 	*glance
 	resource, read int // which resource the next item is of, and how many were read of it
-	about          partial
+	about, before  partial
 	title, titled  string // of objects of a kind and apiVersion, less the name; of which
 }
 
 func (r *glanceReader) item(item client.Value) error {
-	r.about = partial{}
+	if r.plan {
+		return nil
+	}
+	if r.versions == nil {
+		n := min(r.objects(), glanceRoom)
+		r.versions, r.keys = make(map[string]version, n), make([]string, 0, n)
+	}
+	r.before, r.about = r.about, partial{}
 	if err := item.Members(r.member); err != nil {
 		return err
 	}
@@ -222,24 +220,24 @@ func (r *glanceReader) item(item client.Value) error {
 	return nil
 }
 
-func (r *glanceReader) member(name string, value client.Value) error {
-	switch name {
+func (r *glanceReader) member(name []byte, value client.Value) error {
+	switch string(name) {
 	case "kind":
-		r.about.Kind = value.Text()
+		r.about.Kind = value.TextAs(r.before.Kind)
 	case "apiVersion":
-		r.about.APIVersion = value.Text()
+		r.about.APIVersion = value.TextAs(r.before.APIVersion)
 	case "metadata":
 		return value.Members(r.metadata)
 	}
 	return nil
 }
 
-func (r *glanceReader) metadata(name string, value client.Value) error {
-	switch name {
+func (r *glanceReader) metadata(name []byte, value client.Value) error {
+	switch string(name) {
 	case "name":
 		r.about.Metadata.Name = value.Text()
 	case "namespace":
-		r.about.Metadata.Namespace = value.Text()
+		r.about.Metadata.Namespace = value.TextAs(r.before.Metadata.Namespace)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +17,8 @@ import (
 // of 20,000 rows encoding/json takes longer than informerd does to find and write them. What
 // is walked past is not checked beyond its quotes and brackets. What is read of a Value need
 // not be passed once more to find what follows it, so that most of an answer is read once.
-// The zero Value is none. Values of one answer are for one goroutine.
+// The zero Value is none. Values of one answer are for one goroutine. What Text and Decode make
+// of it is a copy; Raw is not.
 type Value struct {
 	in *answer
 	at int // where it begins
@@ -24,17 +26,20 @@ type Value struct {
 
 // answer is the text that Values are parts of.
 type answer struct {
-	text       string
+	text       []byte
 	begin, end int // of the value that was read last
 }
 
 // NewValue is the JSON in text.
-func NewValue(text string) Value {
+func NewValue(text []byte) Value {
 	a := &answer{text: text, begin: -1}
 	return Value{a, a.space(0)}
 }
 
-var errJSON = errors.New("it is not JSON")
+var (
+	errJSON = errors.New("it is not JSON")
+	errCut  = fmt.Errorf("%w: it ends within a value", errJSON)
+)
 
 // Value asks, and returns the answer as a whole, which is JSON.
 func (c *Client) Value(ctx context.Context, path string, query url.Values) (Value, error) {
@@ -51,32 +56,11 @@ func (c *Client) Read(ctx context.Context, resp *http.Response) (Value, error) {
 	if mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mediaType != "application/json" {
 		return Value{}, c.foreign(resp)
 	}
-	text, err := readText(resp.Body, resp.ContentLength)
+	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return Value{}, c.Broken(ctx, err)
 	}
 	return NewValue(text), nil
-}
-
-// readText reads all of in, of size bytes or -1. It doubles its room when that is full:
-// appending would do so by a quarter, and copy large answers ten times.
-func readText(in io.Reader, size int64) (string, error) {
-	var text strings.Builder
-	text.Grow(int(min(max(size, 64<<10), 64<<20)))
-	chunk := make([]byte, 64<<10)
-	for {
-		n, err := in.Read(chunk)
-		if text.Len()+n > text.Cap() {
-			text.Grow(max(n, text.Cap()))
-		}
-		text.Write(chunk[:n])
-		if err == io.EOF {
-			return text.String(), nil
-		}
-		if err != nil {
-			return "", err
-		}
-	}
 }
 
 // IsZero reports whether it is none.
@@ -90,14 +74,14 @@ func (v Value) Kind() byte {
 	return v.in.text[v.at]
 }
 
-// Rest is how many bytes the answer has from here on.
-func (v Value) Rest() int { return len(v.in.text) - v.at }
-
-// Raw is how it is written.
-func (v Value) Raw() (string, error) {
+// Raw is how it is written; of the zero Value nothing.
+func (v Value) Raw() ([]byte, error) {
+	if v.IsZero() {
+		return nil, nil
+	}
 	end, err := v.end()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	return v.in.text[v.at:end], nil
 }
@@ -105,7 +89,7 @@ func (v Value) Raw() (string, error) {
 // Is reports whether it is written so.
 func (v Value) Is(raw string) bool {
 	got, err := v.Raw()
-	return err == nil && got == raw
+	return err == nil && string(got) == raw
 }
 
 // end is where what follows it begins.
@@ -120,8 +104,8 @@ func (v Value) end() (int, error) {
 	return end, err
 }
 
-// Members calls each with the members of an object.
-func (v Value) Members(each func(name string, value Value) error) error {
+// Members calls each with the members of an object. A name is valid until each returns.
+func (v Value) Members(each func(name []byte, value Value) error) error {
 	in := v.in
 	return v.walk('{', '}', func(i int) (part Value, err error) {
 		if i >= len(in.text) || in.text[i] != '"' {
@@ -136,7 +120,7 @@ func (v Value) Members(each func(name string, value Value) error) error {
 			return part, fmt.Errorf("%w at byte %d: a colon should be there", errJSON, i)
 		}
 		part = Value{in, in.space(i + 1)}
-		return part, each(textOf(name), part)
+		return part, each(nameOf(name), part)
 	})
 }
 
@@ -193,16 +177,42 @@ func (v Value) Text() string {
 	return textOf(raw)
 }
 
-func textOf(raw string) string {
-	if len(raw) < 2 || raw[0] != '"' {
-		return raw
+// AppendText appends Text to dst.
+func (v Value) AppendText(dst []byte) []byte {
+	raw, err := v.Raw()
+	if err == nil && len(raw) >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+		return append(dst, raw[1:len(raw)-1]...)
 	}
-	if strings.IndexByte(raw, '\\') < 0 {
+	return append(dst, v.Text()...)
+}
+
+// TextAs is Text. Where that is before, it is not copied: much of a row is as in the one
+// before it.
+func (v Value) TextAs(before string) string {
+	raw, err := v.Raw()
+	if err == nil && len(raw) == len(before)+2 && raw[0] == '"' && string(raw[1:len(raw)-1]) == before && strings.IndexByte(before, '\\') < 0 {
+		return before
+	}
+	return v.Text()
+}
+
+func nameOf(raw []byte) []byte {
+	if bytes.IndexByte(raw, '\\') < 0 {
 		return raw[1 : len(raw)-1]
 	}
+	return []byte(textOf(raw))
+}
+
+func textOf(raw []byte) string {
+	if len(raw) < 2 || raw[0] != '"' {
+		return string(raw)
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
 	var text string
-	if json.Unmarshal([]byte(raw), &text) != nil {
-		return raw
+	if json.Unmarshal(raw, &text) != nil {
+		return string(raw)
 	}
 	return text
 }
@@ -213,7 +223,7 @@ func (v Value) Decode(into any) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal([]byte(raw), into)
+	return json.Unmarshal(raw, into)
 }
 
 func (a *answer) space(i int) int {
@@ -232,7 +242,7 @@ func (a *answer) skip(i int) (int, error) {
 		case '"':
 			end := quote(v, i)
 			if end < 0 {
-				return 0, fmt.Errorf("%w: the string at byte %d does not end", errJSON, i)
+				return 0, errCut
 			}
 			i = end
 		case '{', '[':
@@ -259,13 +269,13 @@ func (a *answer) skip(i int) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: it ends within a value", errJSON)
+	return 0, errCut
 }
 
 // quote is where the string that begins at i ends, -1 if it does not.
-func quote(v string, i int) int {
+func quote(v []byte, i int) int {
 	for from := i + 1; ; {
-		n := strings.IndexByte(v[from:], '"')
+		n := bytes.IndexByte(v[from:], '"')
 		if n < 0 {
 			return -1
 		}

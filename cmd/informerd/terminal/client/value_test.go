@@ -8,9 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
-	"testing/iotest"
 )
 
 // decode makes of a Value what encoding/json makes of it.
@@ -18,8 +16,8 @@ func decode(v Value) (any, error) {
 	switch v.Kind() {
 	case '{':
 		out := map[string]any{}
-		return out, v.Members(func(name string, value Value) (err error) {
-			out[name], err = decode(value)
+		return out, v.Members(func(name []byte, value Value) (err error) {
+			out[string(name)], err = decode(value)
 			return err
 		})
 	case '[':
@@ -47,10 +45,10 @@ func FuzzValue(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		v := NewValue(text)
+		v := NewValue([]byte(text))
 		if !json.Valid([]byte(text)) {
-			_ = v.Members(func(_ string, value Value) error { return value.Elements(func(Value) error { return nil }) })
-			_ = v.Elements(func(value Value) error { return value.Members(func(string, Value) error { return nil }) })
+			_ = v.Members(func(_ []byte, value Value) error { return value.Elements(func(Value) error { return nil }) })
+			_ = v.Elements(func(value Value) error { return value.Members(func([]byte, Value) error { return nil }) })
 			return
 		}
 		if v.Kind() != '{' && v.Kind() != '[' {
@@ -79,12 +77,12 @@ func FuzzValue(f *testing.F) {
 func TestValueThatIsNone(t *testing.T) {
 	ignore := func(Value) error { return nil }
 	for _, text := range []string{``, `[`, `[1`, `[1,`, `[1 2]`, `["a`, `[{]`, `{}`, `1`, `[,]`, `[1,]`} {
-		if err := NewValue(text).Elements(ignore); err == nil {
+		if err := NewValue([]byte(text)).Elements(ignore); err == nil {
 			t.Errorf("%s was read as an array", text)
 		}
 	}
 	for _, text := range []string{``, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a" 1}`, `{1:1}`, `{"a":1,}`, `[]`, `{"a":1 "b":2}`} {
-		if err := NewValue(text).Members(func(string, Value) error { return nil }); err == nil {
+		if err := NewValue([]byte(text)).Members(func([]byte, Value) error { return nil }); err == nil {
 			t.Errorf("%s was read as an object", text)
 		}
 	}
@@ -101,13 +99,13 @@ func TestValueOfAnAnswer(t *testing.T) {
 		var found []string
 		answer, err := c.Value(t.Context(), "/v1/query", nil)
 		if err == nil {
-			err = answer.Members(func(name string, value Value) error {
-				if name != "items" {
+			err = answer.Members(func(name []byte, value Value) error {
+				if string(name) != "items" {
 					return nil
 				}
 				return value.Elements(func(item Value) error {
 					raw, err := item.Raw()
-					found = append(found, raw)
+					found = append(found, string(raw))
 					return err
 				})
 			})
@@ -126,22 +124,5 @@ func TestValueOfAnAnswer(t *testing.T) {
 	var foreign *ForeignError
 	if _, err := c.Value(t.Context(), "/v1/query", nil); !errors.As(err, &foreign) {
 		t.Errorf("a page read as an answer: %v", err)
-	}
-}
-
-// TestReadText: in whatever pieces it comes, and whatever size is said.
-func TestReadText(t *testing.T) {
-	for _, length := range []int{0, 1, 64 << 10, 64<<10 + 1, 1 << 20} {
-		want := strings.Repeat("0123456789abcdef", length/16+1)[:length]
-		for _, size := range []int64{-1, 0, 10, int64(length)} {
-			for _, in := range []io.Reader{strings.NewReader(want), iotest.DataErrReader(strings.NewReader(want)), iotest.HalfReader(strings.NewReader(want))} {
-				if got, err := readText(in, size); err != nil || got != want {
-					t.Errorf("%d bytes, said to be %d: %d bytes, %v", length, size, len(got), err)
-				}
-			}
-		}
-	}
-	if _, err := readText(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("cut off"))), -1); !errors.Is(err, iotest.ErrTimeout) {
-		t.Errorf("cut off: %v", err)
 	}
 }
