@@ -103,13 +103,33 @@ func (g *Graph) Close() {
 	g.updater.Close()
 }
 
+func compareKinds(k, l *kind) int {
+	return cmp.Or(cmp.Compare(k.name(), l.name()), cmp.Compare(k.group.Kind, l.group.Kind))
+}
+
+// kindOrder is the place of each kind where nodes are in order. Those that are called the same
+// have the same.
+func (s *sighted) kindOrder() []int {
+	byName := make([]int, len(s.all))
+	for i := range byName {
+		byName[i] = i
+	}
+	slices.SortFunc(byName, func(a, b int) int { return compareKinds(s.all[a], s.all[b]) })
+	order := make([]int, len(s.all))
+	for place, i := range byName {
+		if order[i] = place; place > 0 && compareKinds(s.all[byName[place-1]], s.all[i]) == 0 {
+			order[i] = order[byName[place-1]]
+		}
+	}
+	return order
+}
+
 // compareNodes orders nodes by resource, namespace and name, by nothing that is not
 // shown of them.
 func (s *sighted) compareNodes(a, b nodeID) int {
 	x, y := &s.nodes[a], &s.nodes[b]
 	if x.kind != y.kind {
-		k, l := s.all[x.kind], s.all[y.kind]
-		return cmp.Or(cmp.Compare(k.name(), l.name()), cmp.Compare(k.group.Kind, l.group.Kind))
+		return compareKinds(s.all[x.kind], s.all[y.kind])
 	}
 	if c := x.key.Compare(y.key); c != 0 {
 		return c
