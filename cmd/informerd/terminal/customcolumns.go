@@ -100,14 +100,6 @@ func (c *customColumn) cell(object any) string {
 	return strings.Join(texts, ",")
 }
 
-// cellsOf are those of one object in JSON.
-func cellsOf(columns []customColumn, raw []byte) ([]string, error) {
-	if cells, ok := plainCells(columns, raw); ok {
-		return cells, nil
-	}
-	return jsonPathCells(columns, raw)
-}
-
 // jsonPathCells decodes the object, and asks JSONPath for each column.
 func jsonPathCells(columns []customColumn, raw []byte) ([]string, error) {
 	object, err := decodeNumbers(raw)
@@ -132,6 +124,7 @@ func (g *getCommand) printColumns(s *session, questions []question) error {
 			table.header = append(table.header, c.name)
 		}
 	}
+	r := newCellReader(columns)
 	for _, q := range questions {
 		v := g.values(q)
 		v.Set("output", "ndjson")
@@ -139,7 +132,7 @@ func (g *getCommand) printColumns(s *session, questions []question) error {
 			v.Set("fields", fields)
 		}
 		err := s.lines(v, func(line []byte) error {
-			cells, err := cellsOf(columns, line)
+			cells, err := r.cells(line)
 			table.rows = append(table.rows, cells)
 			return err
 		})

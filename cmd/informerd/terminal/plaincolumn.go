@@ -52,52 +52,74 @@ func plainSteps(name, template string) []plainStep {
 // errNotPlain is that only JSONPath knows what a column shows of an object.
 var errNotPlain = errors.New("it is not plain")
 
-// plainCells are the cells of one object where all columns are plain: its text is walked
-// through and nothing but the values is decoded. Where ok is false JSONPath has to be asked.
-func plainCells(columns []customColumn, raw []byte) (cells []string, ok bool) {
+// cellReader reads the cells of one object after the other. Much of a row is as in the one
+// before it.
+type cellReader struct {
+	columns []customColumn
+	before  []string
+	tops    []client.Value // the members that columns begin with
+	values  []client.Value
+	text    []byte // of one cell
+}
+
+func newCellReader(columns []customColumn) *cellReader {
+	return &cellReader{columns: columns, before: make([]string, len(columns)), tops: make([]client.Value, len(columns))}
+}
+
+// cells are those of one object in JSON.
+func (r *cellReader) cells(raw []byte) ([]string, error) {
+	if cells, ok := r.plain(raw); ok {
+		return cells, nil
+	}
+	return jsonPathCells(r.columns, raw)
+}
+
+// plain are the cells where all columns are plain: the text of the object is walked through
+// and nothing but the values is decoded. Where ok is false JSONPath has to be asked.
+func (r *cellReader) plain(raw []byte) (cells []string, ok bool) {
 	raw = bytes.TrimLeft(raw, " \t\r\n")
-	if len(raw) == 0 || raw[0] != '{' || !utf8.Valid(raw) {
+	if len(raw) == 0 || raw[0] != '{' || !utf8.Valid(raw) || !r.findTops(client.NewValue(raw)) {
 		return nil, false
 	}
-	tops, ok := topsOf(columns, client.NewValue(raw))
-	if !ok {
-		return nil, false
-	}
-	cells = make([]string, len(columns))
-	var room [8]client.Value
-	for i := range columns {
-		values := room[:0]
-		if !tops[i].IsZero() {
-			values = append(values, tops[i])
+	cells = make([]string, len(r.columns))
+	for i := range r.columns {
+		values := r.values[:0]
+		if !r.tops[i].IsZero() {
+			values = append(values, r.tops[i])
 		}
-		values, err := walkPlain(values, columns[i].steps[1:])
+		r.values = values
+		values, err := walkPlain(values, r.columns[i].steps[1:])
 		if err == nil {
-			cells[i], err = plainText(values)
+			r.text, err = appendPlain(r.text[:0], values)
 		}
 		if err != nil {
 			return nil, false
 		}
+		if cells[i] = r.before[i]; string(r.text) != cells[i] {
+			cells[i] = string(r.text)
+		}
 	}
+	r.before = cells
 	return cells, true
 }
 
-// topsOf are the members of the line that columns begin with, found in one walk for all.
-func topsOf(columns []customColumn, line client.Value) (tops []client.Value, ok bool) {
-	for i := range columns {
-		if len(columns[i].steps) == 0 || columns[i].steps[0].elements {
-			return nil, false
+// findTops finds the members of the line that columns begin with, in one walk for all.
+func (r *cellReader) findTops(line client.Value) (ok bool) {
+	for i := range r.columns {
+		if steps := r.columns[i].steps; len(steps) == 0 || steps[0].elements {
+			return false
 		}
 	}
-	tops = make([]client.Value, len(columns))
+	clear(r.tops)
 	err := line.Members(func(name []byte, value client.Value) error {
-		for i := range columns {
-			if columns[i].steps[0].name == string(name) {
-				tops[i] = value // of a name that occurs twice the last one counts
+		for i := range r.columns {
+			if r.columns[i].steps[0].name == string(name) {
+				r.tops[i] = value // of a name that occurs twice the last one counts
 			}
 		}
 		return nil
 	})
-	return tops, err == nil
+	return err == nil
 }
 
 // walkPlain takes the steps from values, level by level as JSONPath does.
@@ -167,43 +189,40 @@ func elementsOf(values []client.Value) ([]client.Value, error) {
 	return all, nil
 }
 
-// plainText is what customColumn.cell shows of the values.
-func plainText(values []client.Value) (string, error) {
+// appendPlain appends what customColumn.cell shows of the values.
+func appendPlain(dst []byte, values []client.Value) (_ []byte, err error) {
 	if len(values) == 0 {
-		return "<none>", nil
+		return append(dst, "<none>"...), nil
 	}
-	text, err := plainValue(values[0])
-	if len(values) == 1 || err != nil {
-		return text, err
-	}
-	all := []byte(text)
-	for _, v := range values[1:] {
-		if text, err = plainValue(v); err != nil {
-			return "", err
+	for i, v := range values {
+		if i > 0 {
+			dst = append(dst, ',')
 		}
-		all = append(append(all, ','), text...)
+		if dst, err = appendPlainValue(dst, v); err != nil {
+			return dst, err
+		}
 	}
-	return string(all), nil
+	return dst, nil
 }
 
-// plainValue is one value as text; objects and arrays are written anew, with their members
-// in order.
-func plainValue(v client.Value) (string, error) {
+// appendPlainValue appends one value as text; objects and arrays are written anew, with their
+// members in order.
+func appendPlainValue(dst []byte, v client.Value) ([]byte, error) {
 	raw, err := v.Raw()
 	switch {
 	case err != nil:
-		return "", err
+		return dst, err
 	case string(raw) == "null":
-		return "<none>", nil
+		return append(dst, "<none>"...), nil
 	case raw[0] != '{' && raw[0] != '[':
-		return v.Text(), nil
+		return v.AppendText(dst), nil
 	}
 	decoded, err := decodeNumbers(raw)
 	if err != nil {
-		return "", err
+		return dst, err
 	}
 	text, err := json.Marshal(decoded)
-	return string(text), err
+	return append(dst, text...), err
 }
 
 // decodeNumbers decodes JSON and keeps numbers as they are written.

@@ -28,13 +28,13 @@ func checkPlain(t *testing.T, columns []customColumn, object string) (plain bool
 	}
 	for i := range columns {
 		one := columns[i : i+1]
-		quick, ok := plainCells(one, []byte(object))
+		quick, ok := newCellReader(one).plain([]byte(object))
 		plain = plain || ok
 		if ok && quick[0] != want[i] {
 			t.Errorf("%s of %s: %q, by JSONPath %q", one[0].path, object, quick[0], want[i])
 		}
 	}
-	if got, err := cellsOf(columns, []byte(object)); err != nil || !slices.Equal(got, want) {
+	if got, err := newCellReader(columns).cells([]byte(object)); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%s: %q, %v, by JSONPath %q", object, got, err, want)
 	}
 	return plain

@@ -33,12 +33,17 @@ type tableColumns struct {
 	}
 }
 
+// tableRow is a row as it comes; its cells are room for the row that is printed, too.
 type tableRow struct {
 	cluster, resource string
-	cells             []string
+	cells             []string // after leading ones
 	namespace         string
 	labels            string
 }
+
+// leading is how many cells a printed row may have before those that come, and trailing how
+// many after them.
+const leading, trailing = 2, 1
 
 // item reads an item.
 func (a *tableAnswer) item(item client.Value) error {
@@ -46,7 +51,7 @@ func (a *tableAnswer) item(item client.Value) error {
 	if n := len(a.Items); n > 0 {
 		before = a.Items[n-1]
 	}
-	row := tableRow{cells: make([]string, 0, a.columns())}
+	row := tableRow{cells: make([]string, leading, leading+a.columns()+trailing)}
 	err := item.Members(func(name []byte, value client.Value) error {
 		switch string(name) {
 		case "cluster":
@@ -230,15 +235,20 @@ func (t *printedTable) showsNamespace() bool {
 	return t.Namespaced && !one
 }
 
+// cells are those of the row as it is printed. They are in the place of those that came.
 func (t *printedTable) cells(row *tableRow) []string {
-	cells := make([]string, 0, len(row.cells)+3)
-	if t.cluster {
-		cells = append(cells, row.cluster)
-	}
+	came := row.cells[leading:]
+	first := leading
 	if t.showsNamespace() {
-		cells = append(cells, row.namespace)
+		first--
+		row.cells[first] = row.namespace
 	}
-	for i, c := range row.cells {
+	if t.cluster {
+		first--
+		row.cells[first] = row.cluster
+	}
+	cells := row.cells[first:leading]
+	for i, c := range came {
 		switch {
 		case i < len(t.Columns) && t.Columns[i].Priority > 0 && t.name != "wide":
 		case i < len(t.Columns) && t.Columns[i].Format == "name":

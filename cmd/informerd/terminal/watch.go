@@ -185,7 +185,7 @@ func (p *changePrinter) object(e *change, raw []byte) error {
 	case "name":
 		p.line([]string{title}, false)
 	case "custom-columns":
-		cells, err := cellsOf(p.custom, e.Object)
+		cells, err := newCellReader(p.custom).cells(e.Object)
 		if err != nil {
 			return err
 		}
