@@ -14,7 +14,7 @@ import (
 const firstWindow = 128 << 10
 
 // List reads an answer that may be long while it comes in, and closes it: member is called
-// with each of its members but items, item with each element of that. A Value is valid until
+// with each of its members but the array items, item with each element of that. A Value is valid until
 // they return. No more is held than one of them needs.
 func (c *Client) List(ctx context.Context, resp *http.Response, member func(name string, value Value) error, item func(Value) error) error {
 	defer resp.Body.Close()
