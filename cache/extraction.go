@@ -40,7 +40,8 @@ type extraction struct {
 	drop        []rawjson.Path // as the program does
 	redact      []rawjson.Path
 	definitions map[string]string
-	unique      bool // no key occurs twice in the JSON
+	unique      bool      // no key occurs twice in the JSON
+	excerpts    *excerpts // nil: keys may occur twice
 }
 
 func compileExtraction(spec Spec) (*extraction, error) {
@@ -50,6 +51,9 @@ func compileExtraction(spec Spec) (*extraction, error) {
 		definitions: maps.Clone(spec.Indexes),
 		names:       slices.Sorted(maps.Keys(spec.Indexes)),
 		unique:      !spec.Aggregated,
+	}
+	if e.unique {
+		e.excerpts = newExcerpts()
 	}
 	for _, name := range e.names {
 		if name == "" || isBuiltinIndex(name) || isLong(name) {

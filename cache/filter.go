@@ -24,6 +24,9 @@ type Filter interface {
 	// OfIdentity reports whether all that the condition reads of an object are values that
 	// OfIdentity is about, so that AppendIdentity's JSON is as good as the object's.
 	OfIdentity() bool
+	// Within are paths outside of which nothing of an object is read; ok is false if that is
+	// not known.
+	Within() (paths []rawjson.Path, ok bool)
 }
 
 // A Filter that stands for a field selector also has the method Reads() []rawjson.Path:

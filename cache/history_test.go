@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/informerd/informerd/cache/rawjson"
 )
 
 // TestPageAt: whatever changes came, a page at a version is what Select gave
@@ -63,10 +65,11 @@ func TestPageAt(t *testing.T) {
 // faulty is a Filter that has no value for two versions.
 type faulty struct{}
 
-func (faulty) String() string   { return "test" }
-func (faulty) Hints() Hints     { return Hints{} }
-func (faulty) Clock() bool      { return false }
-func (faulty) OfIdentity() bool { return false }
+func (faulty) String() string                 { return "test" }
+func (faulty) Hints() Hints                   { return Hints{} }
+func (faulty) Clock() bool                    { return false }
+func (faulty) OfIdentity() bool               { return false }
+func (faulty) Within() ([]rawjson.Path, bool) { return nil, false }
 
 func (faulty) Match(_ context.Context, json []byte) (bool, uint64, error) {
 	if bytes.Contains(json, []byte(`"v":"1001"`)) || bytes.Contains(json, []byte(`"v":"3"`)) {

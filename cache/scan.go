@@ -50,7 +50,8 @@ type scanFaults struct {
 func (s scanner) all(ctx context.Context, objs []*Object) (scanned, error) {
 	sc := &scan{scanner: s, objects: objs, keep: make([]bool, len(objs)), faults: make([]scanFaults, Workers())}
 	visit := func(worker, i int, json []byte) error { return sc.visit(ctx, worker, i, json) }
-	read := func(dst []byte, i int) ([]byte, error) { return s.appendRead(dst, objs[i]) }
+	appendRead := s.readerOf(len(objs))
+	read := func(dst []byte, i int) ([]byte, error) { return appendRead(dst, objs[i]) }
 	if err := ReadAs(ctx, objs, read, visit); err != nil {
 		return scanned{}, err
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/informerd/informerd/cache/rawjson"
 )
 
 // fakeFilter matches what contains a text.
@@ -17,10 +19,11 @@ type fakeFilter struct {
 	err  error
 }
 
-func (f fakeFilter) String() string   { return f.text }
-func (f fakeFilter) Hints() Hints     { return Hints{} }
-func (f fakeFilter) Clock() bool      { return false }
-func (f fakeFilter) OfIdentity() bool { return false }
+func (f fakeFilter) String() string                 { return f.text }
+func (f fakeFilter) Hints() Hints                   { return Hints{} }
+func (f fakeFilter) Clock() bool                    { return false }
+func (f fakeFilter) OfIdentity() bool               { return false }
+func (f fakeFilter) Within() ([]rawjson.Path, bool) { return nil, false }
 func (f fakeFilter) Match(_ context.Context, json []byte) (bool, uint64, error) {
 	return bytes.Contains(json, []byte(f.text)), f.cost, f.err
 }
@@ -100,7 +103,8 @@ func TestFilterSeesUniqueKeys(t *testing.T) {
 // identityFilter says that it needs no JSON.
 type identityFilter struct{ fakeFilter }
 
-func (identityFilter) OfIdentity() bool { return true }
+func (identityFilter) OfIdentity() bool               { return true }
+func (identityFilter) Within() ([]rawjson.Path, bool) { return nil, false }
 
 // TestFilterOfIdentityReadsNothing: of aggregated resources, whose keys may occur twice, the
 // JSON is read nevertheless, and so it is where a field selector needs it.

@@ -19,10 +19,12 @@ type scanner struct {
 	unique       bool // no key occurs twice
 	spec         *Spec
 	identity     bool // AppendIdentity has all that is read
+	excerpts     *excerpts
+	reads        []rawjson.Path // all that is read of objects; nil: that is not known
 }
 
 func newScanner(requirements []FieldRequirement, terms []termTest, filter Filter, e *extraction) (scanner, error) {
-	s := scanner{requirements: requirements, filter: filter, unique: e.unique, spec: &e.spec}
+	s := scanner{requirements: requirements, filter: filter, unique: e.unique, spec: &e.spec, excerpts: e.excerpts}
 	var paths []rawjson.Path
 	for _, r := range requirements {
 		paths = append(paths, r.Path)
@@ -32,6 +34,13 @@ func newScanner(requirements []FieldRequirement, terms []termTest, filter Filter
 		s.terms = append(s.terms, t.Value)
 	}
 	s.identity = (filter == nil || filter.OfIdentity()) && (len(paths) == 0 || OfIdentity(paths))
+	if s.reads = paths; filter != nil {
+		if read, ok := filter.Within(); ok {
+			s.reads = slices.Concat(paths, read)
+		} else {
+			s.reads = nil
+		}
+	}
 	if len(paths) == 0 {
 		return s, nil
 	}
@@ -53,6 +62,18 @@ func (s scanner) appendRead(dst []byte, o *Object) ([]byte, error) {
 		}
 	}
 	return o.AppendJSON(dst)
+}
+
+// readerOf is how so many objects are read: as they are, or by what questions before have left
+// of them.
+func (s scanner) readerOf(objects int) func(dst []byte, o *Object) ([]byte, error) {
+	if s.identity {
+		return s.appendRead
+	}
+	if kept := s.excerpts.about(s.reads, objects); kept != nil {
+		return kept.append
+	}
+	return s.appendRead
 }
 
 func (s scanner) empty() bool { return s.extractor == nil && s.filter == nil }

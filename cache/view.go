@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache/internal/inside"
+	"github.com/informerd/informerd/cache/rawjson"
 )
 
 // How an informerd tells another one, and everybody else, how old its answers are.
@@ -67,6 +68,17 @@ func (v *View) Reader(s Scope) *Reader {
 		return nil
 	}
 	return &Reader{store: v.store, scope: s}
+}
+
+// AppendWithin is how to append the JSON of an object of the copy, or as much of it as paths
+// lead to, for a question that is about nothing else of so many objects.
+func (v *View) AppendWithin(paths []rawjson.Path, objects int) func(dst []byte, o *Object) ([]byte, error) {
+	if v.store != nil {
+		if kept := v.store.extraction.Load().excerpts.about(paths, objects); kept != nil {
+			return kept.append
+		}
+	}
+	return func(dst []byte, o *Object) ([]byte, error) { return o.AppendJSON(dst) }
 }
 
 // Store is the copy as a whole; nil unless it is Readable. It is for what keeps copies

@@ -72,7 +72,7 @@ func (q *query) summarize(ctx context.Context, f foundObjects) (*summary.Summary
 	case wanted.Computed():
 		return summary.SummarizeAs(ctx, wanted, f.objects, judgedJSON(f.objects, time.Now()))
 	case !wanted.OfIdentity():
-		return summary.Summarize(ctx, wanted, f.objects)
+		return summary.SummarizeAs(ctx, wanted, f.objects, f.within(wanted.Paths()))
 	}
 	return summary.SummarizeAs(ctx, wanted, f.objects, func(dst []byte, i int) ([]byte, error) {
 		if named, ok := f.of(i).view.Spec.AppendIdentity(dst, f.objects[i]); ok {
@@ -80,6 +80,20 @@ func (q *query) summarize(ctx context.Context, f foundObjects) (*summary.Summary
 		}
 		return f.objects[i].AppendJSON(dst)
 	})
+}
+
+// within is how to append as much of object i as paths lead to, for a question that is about
+// nothing else.
+func (f *foundObjects) within(paths []rawjson.Path) func(dst []byte, i int) ([]byte, error) {
+	appends := make([]func([]byte, *cache.Object) ([]byte, error), len(f.kinds))
+	start := 0
+	for k, end := range f.ends {
+		appends[k] = f.kinds[k].view.AppendWithin(paths, end-start)
+		start = end
+	}
+	return func(dst []byte, i int) ([]byte, error) {
+		return appends[sort.SearchInts(f.ends, i+1)](dst, f.objects[i])
+	}
 }
 
 // checkSummary refuses what has no meaning for groups or facets.

@@ -9,6 +9,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/rawjson"
 )
 
 const (
@@ -36,6 +37,8 @@ type Filter struct {
 	expression
 	clock    bool
 	identity bool
+	paths    []rawjson.Path
+	within   bool // nothing but paths is read
 	hints    cache.Hints
 }
 
@@ -55,6 +58,7 @@ func Compile(text string, now time.Time) (*Filter, error) {
 		return nil, err
 	}
 	f.clock, f.identity, f.hints = reads(syntax.Expr(), "now"), ofIdentity(syntax.Expr()), hintsOf(syntax.Expr(), at)
+	f.paths, f.within = within(syntax.Expr())
 	return f, nil
 }
 
@@ -68,6 +72,9 @@ func (f *Filter) Clock() bool { return f.clock }
 // OfIdentity reports whether nothing but apiVersion, kind, name, namespace, uid and
 // resourceVersion of objects is read.
 func (f *Filter) OfIdentity() bool { return f.identity }
+
+// Within are paths outside of which nothing of an object is read, if that is known.
+func (f *Filter) Within() (paths []rawjson.Path, ok bool) { return f.paths, f.within }
 
 // Match evaluates the expression on the JSON of an object. An *cache.EvalError
 // says that this object has no answer, for example because a field is missing;

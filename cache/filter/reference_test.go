@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/informerd/informerd/cache/rawjson"
 )
 
 // reference evaluates an expression on the decoded object.
@@ -68,6 +70,12 @@ func compare(t *testing.T, f *Filter, raw []byte) {
 	}
 	want := reference(f, object)
 	got := evaluated(f, raw)
+	if paths, ok := f.Within(); ok && len(paths) > 0 {
+		// What is outside of the paths is not missed, in errors neither.
+		if within := rawjson.NewExcerpt(paths).Append(nil, raw); evaluated(f, within) != got {
+			t.Errorf("%s of %s\n is %s\nand within %v, %s, it is %s", f, raw, got, paths, within, evaluated(f, within))
+		}
+	}
 	if strings.HasPrefix(got, "error: the result is of type") {
 		return // the reference has a value that is no answer
 	}

@@ -72,13 +72,19 @@ func (q Query) Computed() bool {
 
 // OfIdentity reports whether q is about nothing but what cache.OfIdentity names.
 func (q Query) OfIdentity() bool {
+	paths := q.Paths()
+	return len(paths) == 0 || cache.OfIdentity(paths)
+}
+
+// Paths are all that q is about.
+func (q Query) Paths() []rawjson.Path {
 	paths := slices.Concat(q.GroupBy, q.Facets)
 	for _, a := range q.Aggregates {
 		if !a.Path.IsZero() {
 			paths = append(paths, a.Path)
 		}
 	}
-	return len(paths) == 0 || cache.OfIdentity(paths)
+	return paths
 }
 
 // SummarizeAs is Summarize of other JSON than that which the objects are unpacked to:

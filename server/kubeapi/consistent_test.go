@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/rawjson"
 )
 
 // present makes the upstream one whose objects are at version, after the events
@@ -199,6 +200,7 @@ func (f *interrupt) String() string                                      { retur
 func (f *interrupt) Match(context.Context, []byte) (bool, uint64, error) { return true, 0, nil }
 func (f *interrupt) Clock() bool                                         { return false }
 func (f *interrupt) OfIdentity() bool                                    { return false }
+func (f *interrupt) Within() ([]rawjson.Path, bool)                      { return nil, false }
 func (f *interrupt) Hints() cache.Hints {
 	if f.calls++; f.calls == 2 {
 		f.call()

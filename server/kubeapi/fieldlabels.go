@@ -190,6 +190,7 @@ func (c computedFields) Reads() (paths []rawjson.Path) {
 	return paths
 }
 
-func (computedFields) Hints() cache.Hints { return cache.Hints{} }
-func (computedFields) Clock() bool        { return false }
-func (computedFields) OfIdentity() bool   { return false }
+func (computedFields) Hints() cache.Hints             { return cache.Hints{} }
+func (computedFields) Clock() bool                    { return false }
+func (computedFields) OfIdentity() bool               { return false }
+func (computedFields) Within() ([]rawjson.Path, bool) { return nil, false }

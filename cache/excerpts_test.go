@@ -1,0 +1,293 @@
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+// pathFilter matches where the member at a path is a text, and notes how much it was given to
+// read.
+type pathFilter struct {
+	path rawjson.Path
+	want string
+	read *atLeast
+}
+
+type atLeast struct {
+	mu       sync.Mutex
+	longest  int
+	distinct int
+}
+
+func (f pathFilter) String() string                          { return f.path.String() + f.want }
+func (f pathFilter) Hints() Hints                            { return Hints{} }
+func (f pathFilter) Clock() bool                             { return false }
+func (f pathFilter) OfIdentity() bool                        { return false }
+func (f pathFilter) Within() (paths []rawjson.Path, ok bool) { return []rawjson.Path{f.path}, true }
+func (f pathFilter) Match(_ context.Context, raw []byte) (ok bool, cost uint64, err error) {
+	f.read.mu.Lock()
+	f.read.longest = max(f.read.longest, len(raw))
+	f.read.mu.Unlock()
+	return wantsAt(raw, f.path, f.want)
+}
+
+func wantsAt(raw []byte, path rawjson.Path, want string) (ok bool, cost uint64, err error) {
+	e, err := rawjson.CompileExtractor([]rawjson.Path{path})
+	if err != nil {
+		return false, 0, err
+	}
+	err = e.Each(raw, func(v rawjson.Value) bool { ok = ok || string(v.Text) == want; return true })
+	return ok, 1, err
+}
+
+// numbered is an object whose spec.n changes, much longer than that.
+func numbered(t testing.TB, s *Store, i, n, version int) *Object {
+	t.Helper()
+	raw := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"namespace":"team-%d","name":"thing-%d","uid":"uid-%d","resourceVersion":"%d"},"spec":{"n":%d,"text":%q},"status":{"n":"%d"}}`,
+		i%7, i, i, version, n, strings.Repeat(fmt.Sprint("text of ", i, " "), 40), i%3)
+	o, err := s.Decode([]byte(raw), "example.com/v1", "Thing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func numberedStore(t testing.TB, n int) *Store {
+	t.Helper()
+	s := newStore(t, Spec{Resource: podResource, Kind: "Thing", Namespaced: true})
+	var all []*Object
+	for i := range n {
+		all = append(all, numbered(t, s, i, i%10, i+1))
+	}
+	s.Replace("", all, fmt.Sprint(n))
+	return s
+}
+
+// TestExcerptsSayTheSame asks the same again and again while objects come, change and go.
+func TestExcerptsSayTheSame(t *testing.T) {
+	s := numberedStore(t, 600)
+	random := rand.New(rand.NewPCG(1, 2))
+	version := 10_000
+	read := &atLeast{}
+	for round := range 60 {
+		for range random.IntN(30) {
+			version++
+			i := random.IntN(700)
+			if kind := random.IntN(4); kind == 0 {
+				s.Apply("", Deleted, numbered(t, s, i, 0, version))
+			} else {
+				s.Apply("", Modified, numbered(t, s, i, random.IntN(10), version))
+			}
+		}
+		for _, path := range []string{"spec.n", "status.n"} {
+			p, err := rawjson.ParsePath(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read.longest = 0
+			want := fmt.Sprint(random.IntN(10))
+			q := Query{Filter: pathFilter{path: p, want: want, read: read}}
+			selected := selectedKeys(t, s, q)
+			var all []string
+			for _, o := range s.objectsOf("") {
+				raw, err := o.JSON()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ok, _, err := wantsAt(raw, p, want); err != nil {
+					t.Fatal(err)
+				} else if ok {
+					all = append(all, o.Key().String())
+				}
+			}
+			slices.Sort(all)
+			if !slices.Equal(selected, all) {
+				t.Fatalf("round %d: %s == %s selects %d objects, want %d", round, path, want, len(selected), len(all))
+			}
+			if round > excerptAfter && read.longest > 100 {
+				t.Fatalf("round %d: %d bytes of an object were read", round, read.longest)
+			}
+		}
+	}
+	excerpts := s.extraction.Load().excerpts
+	for name, set := range excerpts.sets {
+		if kept, objects := set.objects.Load(), int64(s.Len()); kept < objects || kept > objects+objects/2 {
+			t.Errorf("%s: %d excerpts of %d objects", name, kept, objects)
+		}
+		if set.bytes.Load() > set.room.Load() {
+			t.Errorf("%s: %d bytes, and room for %d", name, set.bytes.Load(), set.room.Load())
+		}
+	}
+}
+
+func selectedKeys(t *testing.T, s *Store, q Query) []string {
+	t.Helper()
+	found, err := s.Select(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, o := range found.Objects {
+		keys = append(keys, o.Key().String())
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func mustPaths(t testing.TB, names ...string) (all []rawjson.Path) {
+	t.Helper()
+	for _, name := range names {
+		p, err := rawjson.ParsePath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// fill asks about paths until excerpts are kept, and reads all objects.
+func fill(t testing.TB, x *excerpts, objects []*Object, names ...string) *excerptSet {
+	t.Helper()
+	var set *excerptSet
+	for range excerptAfter + 1 {
+		set = x.about(mustPaths(t, names...), len(objects))
+	}
+	if set == nil {
+		return nil
+	}
+	for _, o := range objects {
+		got, err := set.append([]byte("before"), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(got), "before{") || !json.Valid(got[len("before"):]) {
+			t.Fatalf("%s", got)
+		}
+	}
+	return set
+}
+
+// TestExcerptsAreBounded: in what they take, and in how long they are kept.
+func TestExcerptsAreBounded(t *testing.T) {
+	objects := numberedStore(t, 1000).objectsOf("")
+	t.Run("few objects", func(t *testing.T) {
+		if set := fill(t, newExcerpts(), objects[:excerptFrom-1], "spec.n"); set != nil {
+			t.Error("are kept")
+		}
+	})
+	t.Run("long ones", func(t *testing.T) {
+		x := newExcerpts()
+		if set := fill(t, x, objects, "spec"); set.objects.Load() != 0 {
+			t.Errorf("%d are kept", set.objects.Load())
+		}
+		if set := x.about(mustPaths(t, "spec"), len(objects)); set != nil {
+			t.Error("are made in vain again")
+		}
+	})
+	t.Run("many sets", func(t *testing.T) {
+		x := newExcerpts()
+		for i := range excerptSets + 5 {
+			fill(t, x, objects, "spec.n", fmt.Sprint("metadata.labels.a", i))
+			room := int64(len(objects) * excerptEach)
+			if held := x.held(); held > room || len(x.sets) > excerptSets {
+				t.Fatalf("after %d sets: %d bytes of %d, %d sets", i+1, held, room, len(x.sets))
+			}
+		}
+		if set := x.about(mustPaths(t, fmt.Sprint("metadata.labels.a", excerptSets+4), "spec.n"), len(objects)); set == nil || set.objects.Load() != int64(len(objects)) {
+			t.Error("of those that were asked about last not all are kept")
+		}
+	})
+	t.Run("no room", func(t *testing.T) {
+		set := fill(t, newExcerpts(), objects[:excerptFrom], "spec.n")
+		set.room.Store(set.bytes.Load() + 1000)
+		for _, o := range objects {
+			if _, err := set.append(nil, o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, room := set.bytes.Load(), set.room.Load(); got > room || got < room-200 {
+			t.Errorf("%d bytes are kept, and there is room for %d", got, room)
+		}
+	})
+	t.Run("of objects that are gone", func(t *testing.T) {
+		s := numberedStore(t, 600)
+		x := newExcerpts()
+		for version := range 20 {
+			for i := range 100 {
+				s.Apply("", Modified, numbered(t, s, i, version, 5000+100*version+i))
+			}
+			set := fill(t, x, s.objectsOf(""), "spec.n")
+			if n := set.objects.Load(); n < 600 || n > 850 {
+				t.Fatalf("%d are kept of 600 objects", n)
+			}
+		}
+	})
+	t.Run("nobody asks", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			x := newExcerpts()
+			fill(t, x, objects, "spec.n")
+			for range 10 {
+				time.Sleep(excerptIdle / 2)
+				x.about(mustPaths(t, "status.n"), len(objects))
+			}
+			if n := x.known(); n != 1 {
+				t.Errorf("there are %d sets", n)
+			}
+			time.Sleep(3 * excerptIdle)
+			if n := x.known(); n != 0 || x.held() != 0 {
+				t.Errorf("there are %d sets after all", n)
+			}
+		})
+	})
+}
+
+func (x *excerpts) known() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.sets)
+}
+
+// TestExcerptsAtOnce: many read and forget at the same time.
+func TestExcerptsAtOnce(t *testing.T) {
+	objects := numberedStore(t, 600).objectsOf("")
+	x := newExcerpts()
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			for round := range 20 {
+				set := x.about(mustPaths(t, "spec.n"), len(objects))
+				if set == nil {
+					continue
+				}
+				for _, o := range objects {
+					raw, err := set.append(nil, o)
+					if err != nil || !strings.HasPrefix(string(raw), `{"spec":{"n":`) {
+						t.Errorf("%s, %v", raw, err)
+						return
+					}
+				}
+				if (round+worker)%7 == 0 {
+					set.forget()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, set := range x.sets {
+		set.forget()
+		if set.objects.Load() != 0 || set.bytes.Load() != 0 {
+			t.Errorf("nothing is kept, and counted as %d objects and %d bytes", set.objects.Load(), set.bytes.Load())
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package rawjson
+
+// Excerpt takes out of an object what some paths lead to. What reads nothing else cannot tell
+// the excerpt from the object: what is above a value is there, too, and a value of a kind that
+// a path does not go on from is there as a whole. It is immutable and safe for concurrent use.
+type Excerpt struct {
+	root *excerptNode
+}
+
+// excerptNode is what is wanted of a value. Of a kind of value of which nothing is said it is
+// the whole.
+type excerptNode struct {
+	whole    bool
+	fields   []excerptField
+	elements *excerptNode
+}
+
+type excerptField struct {
+	name string
+	node *excerptNode
+}
+
+// NewExcerpt makes an Excerpt for paths. Of an array of which a path leads to one element all
+// is taken.
+func NewExcerpt(paths []Path) *Excerpt {
+	root := &excerptNode{}
+	for _, p := range paths {
+		root.add(p.steps())
+	}
+	return &Excerpt{root}
+}
+
+func (n *excerptNode) add(steps []step) {
+	if len(steps) == 0 || steps[0].kind == stepIndex {
+		n.whole = true
+		return
+	}
+	var next *excerptNode
+	if steps[0].kind == stepStar {
+		if n.elements == nil {
+			n.elements = &excerptNode{}
+		}
+		next = n.elements
+	} else if next = n.field([]byte(steps[0].name)); next == nil {
+		next = &excerptNode{}
+		n.fields = append(n.fields, excerptField{steps[0].name, next})
+	}
+	next.add(steps[1:])
+}
+
+func (n *excerptNode) field(name []byte) *excerptNode {
+	for i := range n.fields {
+		if n.fields[i].name == string(name) {
+			return n.fields[i].node
+		}
+	}
+	return nil
+}
+
+// Append appends the excerpt of an object in which no key occurs twice. src must be valid
+// JSON.
+func (e *Excerpt) Append(dst, src []byte) []byte {
+	dst, _ = e.root.append(dst, NewLazy(src))
+	return dst
+}
+
+// append returns how long v is, too.
+func (n *excerptNode) append(dst []byte, v Lazy) ([]byte, int) {
+	switch kind := v.Kind(); {
+	case n.whole:
+	case kind == Object && len(n.fields) > 0:
+		return n.appendFields(dst, v)
+	case kind == Array && n.elements != nil:
+		return n.appendElements(dst, v)
+	}
+	raw := v.Raw()
+	return append(dst, raw...), len(raw)
+}
+
+func (n *excerptNode) appendFields(dst []byte, v Lazy) ([]byte, int) {
+	dst = append(dst, '{')
+	first := len(dst)
+	parts := v.Parts()
+	for {
+		key, plain, member, ok := parts.Next()
+		if !ok {
+			return append(dst, '}'), parts.End()
+		}
+		name := key
+		if !plain {
+			name = []byte(KeyText(key, plain))
+		}
+		wanted := n.field(name)
+		if wanted == nil {
+			continue
+		}
+		if len(dst) > first {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), key...), `":`...)
+		var length int
+		dst, length = wanted.append(dst, member)
+		parts.Passed(length)
+	}
+}
+
+func (n *excerptNode) appendElements(dst []byte, v Lazy) ([]byte, int) {
+	dst = append(dst, '[')
+	first := len(dst)
+	parts := v.Parts()
+	for {
+		_, _, element, ok := parts.Next()
+		if !ok {
+			return append(dst, ']'), parts.End()
+		}
+		if len(dst) > first {
+			dst = append(dst, ',')
+		}
+		var length int
+		dst, length = n.elements.append(dst, element)
+		parts.Passed(length)
+	}
+}
