@@ -59,7 +59,8 @@ func (a *ahead) read(start int) error {
 		a.made[w] = a.made[w][:0]
 	}
 	a.parts = append(a.parts[:0], make([]madePart, end-start)...)
-	err := cache.Read(a.ctx, a.objects[start:end], func(worker, i int, json []byte) (err error) {
+	read := func(dst []byte, i int) ([]byte, error) { return a.encoder.read(dst, a.objects[start+i]) }
+	err := cache.ReadAs(a.ctx, a.objects[start:end], read, func(worker, i int, json []byte) (err error) {
 		from := len(a.made[worker])
 		a.made[worker], err = a.project(a.made[worker], json)
 		a.parts[i] = madePart{worker, from, len(a.made[worker])}

@@ -61,7 +61,7 @@ func TestAhead(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := httptest.NewRequest("GET", "/", nil).WithContext(ctx)
-	l := objectList(r.Context(), &w.pods.spec, page, partialView)
+	l := objectList(r.Context(), &cache.View{Spec: w.pods.spec}, page, partialView)
 	if _, err := l.item(nil, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("the question has ended: %v", err)
 	}

@@ -30,9 +30,11 @@ type listing struct {
 	item func(dst []byte, i int) ([]byte, error)
 }
 
-// objectList lists the objects of a page as v shows them.
-func objectList(ctx context.Context, spec *cache.Spec, page *cache.Page, v view) *listing {
+// objectList lists the objects of a page, which are of a View, as v shows them.
+func objectList(ctx context.Context, of *cache.View, page *cache.Page, v view) *listing {
+	spec := &of.Spec
 	enc := newEncoder(v, !spec.Aggregated)
+	enc.within = of.AppendWithin(v.paths, len(page.Objects))
 	if v.named {
 		enc.spec = func(*cache.Object) *cache.Spec { return spec }
 	}

@@ -202,6 +202,9 @@ func (s *Server) kindsList(ctx context.Context, part *cache.Part[*kindsAnswer], 
 	if v.named {
 		enc.spec = func(o *cache.Object) *cache.Spec { return &a.kindOf(o).view.Spec }
 	}
+	if len(a.kinds) == 1 {
+		enc.within = a.kinds[0].view.AppendWithin(v.paths, len(part.Objects))
+	}
 	show := itemsOf(ctx, enc, part.Objects)
 	l := &listing{
 		Kind: "List", APIVersion: "v1",

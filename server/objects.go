@@ -104,7 +104,7 @@ func (s *Server) writePage(w http.ResponseWriter, r *http.Request, res *viewed, 
 	if page.Continue != "" || q.token != "" {
 		w.Header().Del("ETag")
 	}
-	l := objectList(r.Context(), &res.view.Spec, page, q.view)
+	l := objectList(r.Context(), res.view, page, q.view)
 	l.Facets = facets
 	if q.table {
 		if err := s.rows(r.Context(), l, page.Objects, func(*cache.Object) *viewed { return res }, false, q.view); err != nil {

@@ -325,7 +325,7 @@ func TestBrokenAnswer(t *testing.T) {
 	for asked, begun := range map[int]bool{0: false, 1: false, 7: true} {
 		rec := httptest.NewRecorder()
 		r := httptest.NewRequest("GET", "/", nil).WithContext(&lateContext{Context: t.Context(), asked: asked})
-		err := writeList(rec, r, objectList(t.Context(), &w.pods.spec, page, view{}), view{})
+		err := writeList(rec, r, objectList(t.Context(), &cache.View{Spec: w.pods.spec}, page, view{}), view{})
 		_, aborted := errors.AsType[*abortError](err)
 		if !errors.Is(err, context.DeadlineExceeded) || aborted != begun || (rec.Body.Len() > 0) != begun {
 			t.Errorf("asked %d times: error %v, aborted %v, %d bytes", asked, err, aborted, rec.Body.Len())

@@ -10,6 +10,7 @@ import (
 // view is how objects are shown.
 type view struct {
 	projection *rawjson.Projection // nil: whole objects
+	paths      []rawjson.Path      // all that is shown of objects; none: all of them
 	named      bool                // what is shown is known without unpacking objects
 	metadata   bool                // as PartialObjectMetadata
 	table      bool                // as rows that the API server prints
@@ -72,6 +73,7 @@ func (v *view) parseFields(p params, always ...rawjson.Path) error {
 	case err != nil:
 		return err
 	case v.output.flat():
+		v.paths = paths
 		for _, path := range paths {
 			v.columns = append(v.columns, column{path.String(), path})
 		}
@@ -86,7 +88,7 @@ func (v *view) parseFields(p params, always ...rawjson.Path) error {
 	if v.projection, err = rawjson.CompileProjection(paths); err != nil {
 		return invalid("fields", "%v", err)
 	}
-	v.named = cache.OfIdentity(paths)
+	v.named, v.paths = cache.OfIdentity(paths), paths
 	return nil
 }
 
@@ -143,6 +145,9 @@ type encoder struct {
 	view
 	raw  []byte
 	spec func(*cache.Object) *cache.Spec // nil: objects are unpacked
+	// within appends as much of an object as is shown, or more; nil: all of it. Several
+	// goroutines may do so at a time.
+	within func(dst []byte, o *cache.Object) ([]byte, error)
 }
 
 // newEncoder is an encoder of objects in which, if unique, no key occurs twice.
@@ -159,6 +164,9 @@ func (e *encoder) read(dst []byte, o *cache.Object) ([]byte, error) {
 		if named, ok := e.spec(o).AppendIdentity(dst, o); ok {
 			return named, nil
 		}
+	}
+	if e.within != nil {
+		return e.within(dst, o)
 	}
 	return o.AppendJSON(dst)
 }

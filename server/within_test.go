@@ -1,0 +1,61 @@
+package server
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestAskedAgain: what is asked again and again is answered from excerpts of the objects, and
+// in the same bytes, also after objects have changed.
+func TestAskedAgain(t *testing.T) {
+	const filter = "object.spec.nodeName.endsWith('1') && object.spec.containers.exists(c, c.image.contains('4')) || object.spec.wrong.deeper == 1"
+	w := newWorld(t)
+	at := func(version int) (all []string) {
+		for i := range 400 {
+			o := pod("a", fmt.Sprintf("pod-%03d", i), fmt.Sprint("web", i%5), fmt.Sprint("n", i%(10+version)), version+i+1)
+			o = strings.Replace(o, `"status":{`, `"status":{"number":`+fmt.Sprint(i*version)+`,"text":"`+strings.Repeat("long ", 300)+`",`, 1)
+			all = append(all, o)
+		}
+		return all
+	}
+	questions := []string{
+		"/v1/query?resources=pods&fields=metadata.name,spec.containers[*].image,status.number",
+		"/v1/query?resources=pods&output=csv&fields=metadata.name,spec.containers[*].image,spec.none",
+		"/v1/query?resources=pods&output=ndjson&fields=spec.containers[0].image,status.number",
+		"/v1/query?resources=pods&view=table&fields=metadata.namespace",
+		"/v1/query?resources=pods&output=table&fields=metadata.name,spec.nodeName",
+		"/v1/query?resources=pods&view=metadata",
+		"/v1/query?resources=pods&groupBy=spec.nodeName,status.phase&agg=count(),sum(status.number),min(status.number)",
+		"/v1/query?resources=pods&facets=spec.nodeName,metadata.labels.app&fields=metadata.name",
+		"/v1/query?resources=pods&fields=metadata.name&filter=" + url.QueryEscape(filter),
+		"/v1/query?resources=pods&fields=metadata.name&fieldSelector=spec.nodeName=n3",
+		"/v1/resources/pods/objects?fields=status.number,spec.nodeName",
+		"/v1/resources/pods/objects?output=yaml&fields=spec.nodeName",
+	}
+	for version := range 3 {
+		w.pods.replace(t, fmt.Sprint(1000*(version+1)), at(1000*version)...)
+		// Others than those that are asked again are read as a whole.
+		plain := newWorld(t)
+		plain.pods.replace(t, fmt.Sprint(1000*(version+1)), at(1000*version)...)
+		for _, q := range questions {
+			want := bodyOf(t, plain, q)
+			for again := range 6 {
+				if got := bodyOf(t, w, q); got != want {
+					t.Fatalf("%s, for the %d. time: %.500s\nwant %.500s", q, again+1, got, want)
+				}
+			}
+		}
+	}
+}
+
+// bodyOf is an answer, without what is of its world or of the moment.
+func bodyOf(t *testing.T, w *world, question string) string {
+	t.Helper()
+	rec := w.get(t, question)
+	if rec.Code != 200 || rec.Body.Len() < 100 {
+		t.Fatalf("%s: %d, %.300s", question, rec.Code, rec.Body)
+	}
+	return rec.Body.String()
+}
