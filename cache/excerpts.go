@@ -97,7 +97,7 @@ func (x *excerpts) about(paths []rawjson.Path, objects int) *excerptSet {
 		set.most = 0
 	}
 	set.most = max(set.most, objects)
-	x.makeRoom(set, min(int64(set.most)*excerptEach, excerptMost))
+	x.makeRoom(set)
 	return set
 }
 
@@ -141,7 +141,11 @@ func (x *excerpts) forgetIdle() {
 
 // makeRoom says how much a set may keep of all: half, and what others have left of the rest.
 // Those that were asked about longest ago give way.
-func (x *excerpts) makeRoom(set *excerptSet, all int64) {
+func (x *excerpts) makeRoom(set *excerptSet) {
+	all := int64(0) // also where this question is about few of the objects
+	for _, other := range x.sets {
+		all = max(all, min(int64(other.most)*excerptEach, excerptMost))
+	}
 	for {
 		var others int64
 		var oldest *excerptSet

@@ -208,6 +208,14 @@ func TestExcerptsAreBounded(t *testing.T) {
 			t.Error("of those that were asked about last not all are kept")
 		}
 	})
+	t.Run("a question about few", func(t *testing.T) {
+		x := newExcerpts()
+		set := fill(t, x, objects, "spec.n")
+		fill(t, x, objects[:excerptFrom], "status.n")
+		if n := set.objects.Load(); n != int64(len(objects)) {
+			t.Errorf("leaves %d of %d", n, len(objects))
+		}
+	})
 	t.Run("no room", func(t *testing.T) {
 		set := fill(t, newExcerpts(), objects[:excerptFrom], "spec.n")
 		set.room.Store(set.bytes.Load() + 1000)

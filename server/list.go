@@ -34,9 +34,10 @@ type listing struct {
 func objectList(ctx context.Context, of *cache.View, page *cache.Page, v view) *listing {
 	spec := &of.Spec
 	enc := newEncoder(v, !spec.Aggregated)
-	enc.within = of.AppendWithin(v.paths, len(page.Objects))
 	if v.named {
 		enc.spec = func(*cache.Object) *cache.Spec { return spec }
+	} else {
+		enc.within = of.AppendWithin(v.paths, len(page.Objects))
 	}
 	l := &listing{
 		Kind:       listKind(*spec),

@@ -201,8 +201,7 @@ func (s *Server) kindsList(ctx context.Context, part *cache.Part[*kindsAnswer], 
 	enc := newEncoder(v, !slices.ContainsFunc(a.kinds, func(k *viewed) bool { return k.view.Spec.Aggregated }))
 	if v.named {
 		enc.spec = func(o *cache.Object) *cache.Spec { return &a.kindOf(o).view.Spec }
-	}
-	if len(a.kinds) == 1 {
+	} else if len(a.kinds) == 1 {
 		enc.within = a.kinds[0].view.AppendWithin(v.paths, len(part.Objects))
 	}
 	show := itemsOf(ctx, enc, part.Objects)
