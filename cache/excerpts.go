@@ -124,6 +124,21 @@ func (x *excerpts) forgetOldest(most int) {
 	}
 }
 
+// forgetAll is for when another extraction has taken the place: what is kept of the objects
+// of this one would keep them, too.
+func (x *excerpts) forgetAll() {
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	clear(x.sets)
+	if x.timer != nil {
+		x.timer.Stop()
+		x.timer = nil
+	}
+}
+
 // forgetIdle forgets what nobody has asked for.
 func (x *excerpts) forgetIdle() {
 	x.mu.Lock()
@@ -169,6 +184,9 @@ func (x *excerpts) makeRoom(set *excerptSet) {
 
 // held is how many bytes are kept.
 func (x *excerpts) held() (bytes int64) {
+	if x == nil {
+		return 0
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, set := range x.sets {

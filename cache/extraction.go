@@ -114,6 +114,7 @@ func (e *extraction) supersede() {
 		superseded.Store(generation, nil)
 	}
 	superseded.Store(e.generation, nil)
+	e.excerpts.forgetAll()
 }
 
 // outdated reports whether o was read under a Spec that its Store had before.

@@ -35,7 +35,7 @@ func (s *Store) SetIndexes(definitions map[string]string) error {
 	s.mu.Lock()
 	s.changingLocked()
 	s.contents = c
-	s.extraction.Store(e)
+	s.extraction.Swap(e).excerpts.forgetAll()
 	s.unextracted.Store(unindexed)
 	s.revision++
 	s.dirty.all()
