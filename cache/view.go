@@ -71,7 +71,8 @@ func (v *View) Reader(s Scope) *Reader {
 }
 
 // AppendWithin is how to append the JSON of an object of the copy, or as much of it as paths
-// lead to, for a question that is about nothing else of so many objects.
+// lead to, for a question that is about nothing else of so many objects. What questions ask
+// about again and again is kept.
 func (v *View) AppendWithin(paths []rawjson.Path, objects int) func(dst []byte, o *Object) ([]byte, error) {
 	if v.store != nil {
 		if kept := v.store.extraction.Load().excerpts.about(paths, objects); kept != nil {
@@ -79,6 +80,13 @@ func (v *View) AppendWithin(paths []rawjson.Path, objects int) func(dst []byte, 
 		}
 	}
 	return func(dst []byte, o *Object) ([]byte, error) { return o.AppendJSON(dst) }
+}
+
+// ForgetExcerpts gives back the memory of what AppendWithin keeps.
+func (v *View) ForgetExcerpts() {
+	if v.store != nil {
+		v.store.extraction.Load().excerpts.forgetAll()
+	}
 }
 
 // Store is the copy as a whole; nil unless it is Readable. It is for what keeps copies

@@ -26,6 +26,7 @@ const (
 // which is GOMEMLIMIT, or what the program has set.
 type memory struct {
 	limit func() int64
+	short func() // called when there is none
 
 	mu      sync.Mutex // guards all below
 	looked  time.Time
@@ -33,8 +34,8 @@ type memory struct {
 	samples []metrics.Sample
 }
 
-func newMemory() *memory {
-	m := &memory{limit: func() int64 { return debug.SetMemoryLimit(-1) }}
+func newMemory(short func()) *memory {
+	m := &memory{limit: func() int64 { return debug.SetMemoryLimit(-1) }, short: short}
 	// What would be left if garbage were collected now. What is garbage already is no
 	// reason to refuse anybody.
 	for _, name := range []string{"/gc/heap/live:bytes", "/memory/classes/heap/stacks:bytes", "/memory/classes/os-stacks:bytes", "/memory/classes/metadata/other:bytes"} {
@@ -59,8 +60,17 @@ func (m *memory) isFull(now time.Time) bool {
 	for _, s := range m.samples {
 		used += s.Value.Uint64()
 	}
-	m.looked, m.full = now, used > uint64(limit)/100*fullShare
+	if m.looked, m.full = now, used > uint64(limit)/100*fullShare; m.full {
+		m.short()
+	}
 	return m.full
+}
+
+// forgetExcerpts gives back what is only kept to answer sooner.
+func (s *Server) forgetExcerpts() {
+	for _, r := range s.Caches.Resources() {
+		r.View().ForgetExcerpts()
+	}
 }
 
 // spareMemory refuses what may need much while there is little left.

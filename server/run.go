@@ -78,9 +78,9 @@ func New(opts Options) (*Server, error) {
 		passed:     fair.NewPlaces(opts.MaxPassed),
 		scrapes:    fair.NewPlaces(maxScrapes),
 		turns:      fair.NewTurns(cache.Workers(), fair.Overdue),
-		memory:     newMemory(),
 		pager:      cache.NewPager[*kindsAnswer]("query", rand.Text(), cache.StoreOptions{}),
 	}
+	s.memory = newMemory(s.forgetExcerpts)
 	if s.relations, err = newRelations(opts); err != nil {
 		return nil, err
 	}

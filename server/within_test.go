@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"math"
 	"net/url"
 	"strings"
 	"testing"
@@ -47,6 +48,35 @@ func TestAskedAgain(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestExcerptsGiveWay: what is only kept to answer sooner goes before anybody is refused for
+// long.
+func TestExcerptsGiveWay(t *testing.T) {
+	w := newWorld(t)
+	var all []string
+	for i := range 300 {
+		all = append(all, strings.Replace(pod("a", fmt.Sprint("pod-", i), "web", "n1", i+1), `"status":{`, `"status":{"text":"`+strings.Repeat("long ", 300)+`",`, 1))
+	}
+	w.pods.replace(t, "900", all...)
+	ask := func() int {
+		for range 5 {
+			w.get(t, "/v1/query?resources=pods&groupBy=status.number")
+		}
+		return int(w.pods.store.Stats().ExcerptBytes)
+	}
+	if kept := ask(); kept < 300 || kept > 300*200 {
+		t.Fatalf("%d bytes are kept", kept)
+	}
+	limit := int64(1 << 20)
+	w.memory.limit = func() int64 { return limit }
+	if kept := ask(); kept != 0 {
+		t.Errorf("%d bytes are kept while memory is short", kept)
+	}
+	limit = math.MaxInt64
+	if kept := ask(); kept < 300 {
+		t.Errorf("%d bytes are kept while there is memory again", kept)
 	}
 }
 
