@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -108,6 +109,18 @@ func TestListThatIsNone(t *testing.T) {
 		if got, err := readList(t, strings.NewReader(text)); err == nil {
 			t.Errorf("%s was read: %+v", text, got)
 		}
+	}
+}
+
+// TestListOfAPage: what is no JSON by its own word is not read as an answer.
+func TestListOfAPage(t *testing.T) {
+	c, _ := newClient(t, "http://127.0.0.1:1")
+	err := c.List(t.Context(), &http.Response{
+		Header: http.Header{"Content-Type": {"text/html"}}, Body: io.NopCloser(strings.NewReader("<html>")), Request: httptest.NewRequest("GET", "/v1/query", nil),
+	}, nil, nil)
+	var foreign *ForeignError
+	if !errors.As(err, &foreign) {
+		t.Errorf("a page read as an answer: %v", err)
 	}
 }
 

@@ -2,14 +2,9 @@ package client
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"mime"
-	"net/http"
-	"net/url"
 	"strings"
 )
 
@@ -40,28 +35,6 @@ var (
 	errJSON = errors.New("it is not JSON")
 	errCut  = fmt.Errorf("%w: it ends within a value", errJSON)
 )
-
-// Value asks, and returns the answer as a whole, which is JSON.
-func (c *Client) Value(ctx context.Context, path string, query url.Values) (Value, error) {
-	resp, err := c.Get(ctx, path, query)
-	if err != nil {
-		return Value{}, err
-	}
-	return c.Read(ctx, resp)
-}
-
-// Read reads an answer to its end, and closes it.
-func (c *Client) Read(ctx context.Context, resp *http.Response) (Value, error) {
-	defer resp.Body.Close()
-	if mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mediaType != "application/json" {
-		return Value{}, c.foreign(resp)
-	}
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return Value{}, c.Broken(ctx, err)
-	}
-	return NewValue(text), nil
-}
 
 // IsZero reports whether it is none.
 func (v Value) IsZero() bool { return v.in == nil }

@@ -3,11 +3,7 @@ package client
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
-	"net/http"
 	"reflect"
-	"slices"
 	"testing"
 )
 
@@ -85,44 +81,5 @@ func TestValueThatIsNone(t *testing.T) {
 		if err := NewValue([]byte(text)).Members(func([]byte, Value) error { return nil }); err == nil {
 			t.Errorf("%s was read as an object", text)
 		}
-	}
-}
-
-// TestValueOfAnAnswer: of a list that is cut off nothing is taken for all of it.
-func TestValueOfAnAnswer(t *testing.T) {
-	whole := `{"kind":"List","metadata":{"remainingItemCount":3},"items":[{"a":1},{"a":2}]}`
-	for cut := range len(whole) + 1 {
-		c, _ := newClient(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, whole[:cut])
-		}))
-		var found []string
-		answer, err := c.Value(t.Context(), "/v1/query", nil)
-		if err == nil {
-			err = answer.Members(func(name []byte, value Value) error {
-				if string(name) != "items" {
-					return nil
-				}
-				return value.Elements(func(item Value) error {
-					raw, err := item.Raw()
-					found = append(found, string(raw))
-					return err
-				})
-			})
-		}
-		if cut < len(whole) && err == nil {
-			t.Errorf("%s: %v", whole[:cut], found)
-		}
-		if cut == len(whole) && (err != nil || !slices.Equal(found, []string{`{"a":1}`, `{"a":2}`})) {
-			t.Errorf("%v, %v", err, found)
-		}
-	}
-	c, _ := newClient(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, "<html>")
-	}))
-	var foreign *ForeignError
-	if _, err := c.Value(t.Context(), "/v1/query", nil); !errors.As(err, &foreign) {
-		t.Errorf("a page read as an answer: %v", err)
 	}
 }
