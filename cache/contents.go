@@ -19,6 +19,8 @@ type contents struct {
 	created *creation
 	seen    seen
 
+	excerpts *excerpts
+
 	bytes, rawBytes int64
 	// packed is how many objects each dictionary is needed for.
 	packed map[*dictionary]int
@@ -51,18 +53,20 @@ func probe(k Key) entry {
 	return entry{obj: o}
 }
 
-func newContents(indexNames []string) *contents {
+func newContents(e *extraction) *contents {
 	c := &contents{
 		live:    roaring.New(),
 		tree:    btree.NewBTreeGOptions(entry.less, btree.Options{NoLocks: true}),
 		indexes: indexes{},
 		created: newCreation(),
 		packed:  map[*dictionary]int{},
+
+		excerpts: e.excerpts,
 	}
 	for _, name := range builtinIndexes {
 		c.indexes[name] = newIndex(name)
 	}
-	for _, name := range indexNames {
+	for _, name := range e.names {
 		c.indexes[name] = newIndex(name)
 		c.indexes[longIndex(name)] = newIndex(longIndex(name))
 	}
@@ -160,6 +164,11 @@ func (c *contents) repack(old, o *Object) bool {
 }
 
 func (c *contents) account(o *Object, sign int64) {
+	if sign > 0 {
+		c.excerpts.come()
+	} else {
+		c.excerpts.gone(o)
+	}
 	c.bytes += sign * o.held()
 	c.rawBytes += sign * int64(o.size)
 	if o.dict == nil {

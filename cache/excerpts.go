@@ -17,6 +17,8 @@ const (
 	excerptAfter = 3
 	// excerptFrom is how many objects are many.
 	excerptFrom = 256
+	// excerptPaths is how many paths a question may be about.
+	excerptPaths = 64
 	// excerptSets is for how many sets of paths it is known how often they were asked about.
 	excerptSets = 64
 	// excerptMost is how many bytes are kept of the objects of one extraction, and
@@ -27,38 +29,45 @@ const (
 	excerptEntry = 64
 	// excerptShare is how many times as long an object is as an excerpt that is worth it.
 	excerptShare = 4
-	// excerptIdle is how long excerpts are kept that nobody asks for: they keep what they are
-	// of, which may be there no more.
+	// excerptIdle is how long excerpts are kept that nobody asks for, and how long none are
+	// made after memory was short.
 	excerptIdle = 5 * time.Minute
 
 	excerptShards = 64
 )
 
-// excerpts keep what questions read again and again of the objects of one extraction: an excerpt
-// of each, for the paths that they are about. To unpack an object and to walk through it is
-// most of what a question costs that no index answers, and an excerpt needs neither.
+// excerpts keep what questions read again and again of the objects of one extraction: an
+// excerpt of each, for the paths that they are about. To unpack an object and to walk through
+// it is most of what a question costs that no index answers, and an excerpt needs neither.
 //
 // An excerpt is of one *Object, which never changes, so that it cannot be out of date; what
 // is asked reads it as it would read the object. They are made by the questions themselves,
-// not by changes. They are forgotten with the extraction that they belong to, when nobody has
-// asked for them for a while, when others are asked for and there is no room, and all at once
-// when too many are of objects that are there no more.
+// not by changes, and leave with their objects. They are forgotten with the extraction that
+// they belong to, when nobody has asked for them for a while, when memory is short, and when
+// others are asked for and there is no room.
 type excerpts struct {
-	mu    sync.Mutex             // guards all below
-	sets  map[string]*excerptSet // by paths
-	timer *time.Timer            // set while there are sets
+	live   atomic.Int64 // how many objects there are
+	bytes  atomic.Int64 // that are kept
+	limit  atomic.Int64 // of bytes
+	filled atomic.Pointer[[]*excerptSet]
+
+	mu     sync.Mutex             // guards all below
+	sets   map[string]*excerptSet // by paths
+	timer  *time.Timer            // set while there are sets
+	paused time.Time              // until when nothing is kept
 }
 
 // excerptSet are the excerpts for one set of paths.
 type excerptSet struct {
+	of      *excerpts
 	excerpt *rawjson.Excerpt
 	asked   int       // guarded by excerpts.mu, as are the next two
 	last    time.Time // when it was asked about
-	most    int       // of how many objects at most
+	useless bool      // most excerpts are not much shorter than the objects
 
 	objects, bytes atomic.Int64 // that are kept
-	room           atomic.Int64 // for bytes
-	refused        atomic.Int64 // objects whose excerpts are not much shorter
+	refused        atomic.Int64 // objects whose excerpts are not much shorter, since it was asked about last
+	closed         atomic.Bool  // nothing is kept any more
 	shards         [excerptShards]excerptShard
 }
 
@@ -73,31 +82,41 @@ func newExcerpts() *excerpts { return &excerpts{sets: map[string]*excerptSet{}} 
 // about are the excerpts for paths, for a question that reads so many objects; nil if there
 // are none.
 func (x *excerpts) about(paths []rawjson.Path, objects int) *excerptSet {
-	if x == nil || objects < excerptFrom || len(paths) == 0 {
+	if x == nil || objects < excerptFrom || len(paths) == 0 || len(paths) > excerptPaths {
 		return nil
 	}
 	name := excerptName(paths)
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	now := time.Now()
+	if now.Before(x.paused) {
+		return nil
+	}
 	set := x.sets[name]
 	if set == nil {
-		x.forgetOldest(excerptSets - 1)
-		set = &excerptSet{excerpt: rawjson.NewExcerpt(paths)}
+		x.leave(excerptSets - 1)
+		set = &excerptSet{of: x, excerpt: rawjson.NewExcerpt(paths)}
 		x.sets[name] = set
 	}
 	if x.timer == nil {
 		x.timer = time.AfterFunc(excerptIdle, x.forgetIdle)
 	}
-	set.last = time.Now()
-	if set.asked++; set.asked <= excerptAfter || set.refused.Load() > set.objects.Load()+excerptFrom {
+	set.last = now
+	if set.asked++; set.asked <= excerptAfter || set.useless {
 		return nil
 	}
-	if set.objects.Load() > int64(set.most+set.most/4) {
-		set.forget() // too many are of objects that are gone
-		set.most = 0
+	if set.refused.Swap(0) > set.objects.Load()+excerptFrom {
+		set.useless = true
+		set.forget()
+		return nil
 	}
-	set.most = max(set.most, objects)
+	live := x.live.Load()
+	if set.objects.Load() > live+live/4+excerptFrom {
+		set.forget() // questions about the past have left too many
+	}
+	x.limit.Store(min(live*excerptEach, excerptMost))
 	x.makeRoom(set)
+	x.publish()
 	return set
 }
 
@@ -111,56 +130,50 @@ func excerptName(paths []rawjson.Path) string {
 	return strings.Join(slices.Compact(names), ",")
 }
 
-// forgetOldest leaves no more than so many sets, those that were asked about last.
-func (x *excerpts) forgetOldest(most int) {
+// leave leaves no more than so many sets: first those go that were not asked about often
+// enough to be kept, and of these the ones that were asked about longest ago.
+func (x *excerpts) leave(most int) {
 	for len(x.sets) > most {
-		oldest := ""
+		first := ""
 		for name, set := range x.sets {
-			if oldest == "" || set.last.Before(x.sets[oldest].last) {
-				oldest = name
+			if first == "" || set.before(x.sets[first]) {
+				first = name
 			}
 		}
-		delete(x.sets, oldest)
+		x.drop(first)
 	}
 }
 
-// forgetAll is for when another extraction has taken the place: what is kept of the objects
-// of this one would keep them, too.
-func (x *excerpts) forgetAll() {
-	if x == nil {
-		return
+// before reports whether s goes before other.
+func (s *excerptSet) before(other *excerptSet) bool {
+	if kept := s.asked > excerptAfter; kept != (other.asked > excerptAfter) {
+		return !kept
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	clear(x.sets)
-	if x.timer != nil {
-		x.timer.Stop()
-		x.timer = nil
-	}
+	return s.last.Before(other.last)
 }
 
-// forgetIdle forgets what nobody has asked for.
-func (x *excerpts) forgetIdle() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for name, set := range x.sets {
-		if time.Since(set.last) >= excerptIdle {
-			delete(x.sets, name)
+// drop takes a set out. A question that is under way may still read it.
+func (x *excerpts) drop(name string) {
+	set := x.sets[name]
+	delete(x.sets, name)
+	set.closed.Store(true)
+	set.forget()
+}
+
+// publish says which sets may have kept something.
+func (x *excerpts) publish() {
+	var filled []*excerptSet
+	for _, set := range x.sets {
+		if set.asked > excerptAfter {
+			filled = append(filled, set)
 		}
 	}
-	x.timer = nil
-	if len(x.sets) > 0 {
-		x.timer = time.AfterFunc(excerptIdle, x.forgetIdle)
-	}
+	x.filled.Store(&filled)
 }
 
-// makeRoom says how much a set may keep of all: half, and what others have left of the rest.
-// Those that were asked about longest ago give way.
+// makeRoom sees to it that others than set leave half of what may be kept. Those that were
+// asked about longest ago give way.
 func (x *excerpts) makeRoom(set *excerptSet) {
-	all := int64(0) // also where this question is about few of the objects
-	for _, other := range x.sets {
-		all = max(all, min(int64(other.most)*excerptEach, excerptMost))
-	}
 	for {
 		var others int64
 		var oldest *excerptSet
@@ -173,12 +186,67 @@ func (x *excerpts) makeRoom(set *excerptSet) {
 				oldest = other
 			}
 		}
-		set.room.Store(all - others)
-		if oldest == nil || others <= all/2 {
+		if oldest == nil || others <= x.limit.Load()/2 {
 			return
 		}
 		oldest.forget()
 		oldest.asked = 0
+	}
+}
+
+// forgetAll gives everything back, and reports whether there was something. Nothing is kept
+// for a while after.
+func (x *excerpts) forgetAll(pause time.Duration) (any bool) {
+	if x == nil {
+		return false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	any = x.bytes.Load() > 0
+	for name := range x.sets {
+		x.drop(name)
+	}
+	x.publish()
+	x.paused = time.Now().Add(pause)
+	if x.timer != nil {
+		x.timer.Stop()
+		x.timer = nil
+	}
+	return any
+}
+
+// forgetIdle forgets what nobody has asked for.
+func (x *excerpts) forgetIdle() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for name, set := range x.sets {
+		if time.Since(set.last) >= excerptIdle {
+			x.drop(name)
+		}
+	}
+	x.publish()
+	x.timer = nil
+	if len(x.sets) > 0 {
+		x.timer = time.AfterFunc(excerptIdle, x.forgetIdle)
+	}
+}
+
+// come and gone are called for each object that is there from now on, and no more.
+func (x *excerpts) come() {
+	if x != nil {
+		x.live.Add(1)
+	}
+}
+
+func (x *excerpts) gone(o *Object) {
+	if x == nil {
+		return
+	}
+	x.live.Add(-1)
+	if filled := x.filled.Load(); filled != nil {
+		for _, set := range *filled {
+			set.remove(o)
+		}
 	}
 }
 
@@ -187,25 +255,39 @@ func (x *excerpts) held() (bytes int64) {
 	if x == nil {
 		return 0
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, set := range x.sets {
-		bytes += set.bytes.Load()
-	}
-	return bytes
+	return x.bytes.Load()
 }
 
 func (s *excerptSet) forget() {
 	for i := range s.shards {
 		shard := &s.shards[i]
 		shard.mu.Lock()
-		s.objects.Add(-int64(len(shard.of)))
-		s.bytes.Add(-shard.bytes)
-		shard.of, shard.bytes = nil, 0
+		s.count(shard, -len(shard.of), -shard.bytes)
+		shard.of = nil
 		shard.mu.Unlock()
 	}
 	s.refused.Store(0)
 }
+
+func (s *excerptSet) remove(o *Object) {
+	shard := s.shard(o)
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	if text, ok := shard.of[o]; ok {
+		delete(shard.of, o)
+		s.count(shard, -1, -excerptCost(text))
+	}
+}
+
+// count adds to what is kept. The caller holds the lock of the shard.
+func (s *excerptSet) count(shard *excerptShard, objects int, bytes int64) {
+	shard.bytes += bytes
+	s.objects.Add(int64(objects))
+	s.bytes.Add(bytes)
+	s.of.bytes.Add(bytes)
+}
+
+func excerptCost(text []byte) int64 { return int64(len(text) + excerptEntry) }
 
 var excerptSeed = maphash.MakeSeed()
 
@@ -227,7 +309,7 @@ func (s *excerptSet) append(dst []byte, o *Object) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	// The excerpt is shorter, and made of what comes after it.
+	// The excerpt is shorter, and made of what comes before it.
 	whole := len(dst)
 	dst = s.excerpt.Append(dst, dst[start:whole])
 	s.keep(shard, o, dst[whole:], whole-start)
@@ -239,20 +321,19 @@ func (s *excerptSet) keep(shard *excerptShard, o *Object, text []byte, size int)
 		s.refused.Add(1)
 		return
 	}
-	cost := int64(len(text) + excerptEntry)
-	if s.bytes.Load()+cost > s.room.Load() {
-		return
-	}
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
-	if _, ok := shard.of[o]; ok {
+	if _, ok := shard.of[o]; ok || s.closed.Load() {
+		return
+	}
+	cost := excerptCost(text)
+	s.count(shard, 1, cost)
+	if s.of.bytes.Load() > s.of.limit.Load() {
+		s.count(shard, -1, -cost)
 		return
 	}
 	if shard.of == nil {
 		shard.of = map[*Object][]byte{}
 	}
 	shard.of[o] = slices.Clone(text)
-	shard.bytes += cost
-	s.objects.Add(1)
-	s.bytes.Add(cost)
 }

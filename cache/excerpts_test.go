@@ -119,14 +119,14 @@ func TestExcerptsSayTheSame(t *testing.T) {
 			}
 		}
 	}
-	excerpts := s.extraction.Load().excerpts
-	for name, set := range excerpts.sets {
-		if kept, objects := set.objects.Load(), int64(s.Len()); kept < objects || kept > objects+objects/2 {
-			t.Errorf("%s: %d excerpts of %d objects", name, kept, objects)
+	x := s.extraction.Load().excerpts
+	for name, set := range x.sets {
+		if kept := set.objects.Load(); kept != int64(s.Len()) {
+			t.Errorf("%s: %d excerpts of %d objects", name, kept, s.Len())
 		}
-		if set.bytes.Load() > set.room.Load() {
-			t.Errorf("%s: %d bytes, and room for %d", name, set.bytes.Load(), set.room.Load())
-		}
+	}
+	if x.live.Load() != int64(s.Len()) || x.held() > x.limit.Load() {
+		t.Errorf("%d objects of %d, %d bytes of %d", x.live.Load(), s.Len(), x.held(), x.limit.Load())
 	}
 }
 
@@ -159,6 +159,9 @@ func mustPaths(t testing.TB, names ...string) (all []rawjson.Path) {
 // fill asks about paths until excerpts are kept, and reads all objects.
 func fill(t testing.TB, x *excerpts, objects []*Object, names ...string) *excerptSet {
 	t.Helper()
+	if x.live.Load() < int64(len(objects)) {
+		x.live.Store(int64(len(objects)))
+	}
 	var set *excerptSet
 	for range excerptAfter + 1 {
 		set = x.about(mustPaths(t, names...), len(objects))
@@ -166,16 +169,17 @@ func fill(t testing.TB, x *excerpts, objects []*Object, names ...string) *excerp
 	if set == nil {
 		return nil
 	}
+	excerptAll(t, set, objects)
+	return set
+}
+
+func excerptAll(t testing.TB, set *excerptSet, objects []*Object) {
 	for _, o := range objects {
 		got, err := set.append([]byte("before"), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasPrefix(string(got), "before{") || !json.Valid(got[len("before"):]) {
-			t.Fatalf("%s", got)
+		if err != nil || !strings.HasPrefix(string(got), "before{") || !json.Valid(got[len("before"):]) {
+			t.Errorf("%s, %v", got, err)
 		}
 	}
-	return set
 }
 
 // TestExcerptsAreBounded: in what they take, and in how long they are kept.
@@ -217,26 +221,72 @@ func TestExcerptsAreBounded(t *testing.T) {
 		}
 	})
 	t.Run("no room", func(t *testing.T) {
-		set := fill(t, newExcerpts(), objects[:excerptFrom], "spec.n")
-		set.room.Store(set.bytes.Load() + 1000)
-		for _, o := range objects {
-			if _, err := set.append(nil, o); err != nil {
-				t.Fatal(err)
+		x := newExcerpts()
+		set := fill(t, x, objects[:excerptFrom], "spec.n")
+		x.limit.Store(x.held() + 1000)
+		excerptAll(t, set, objects)
+		if got, room := x.held(), x.limit.Load(); got > room || got < room-200 {
+			t.Errorf("%d bytes are kept, and there is room for %d", got, room)
+		}
+	})
+	t.Run("many sets at once", func(t *testing.T) {
+		x := newExcerpts()
+		x.live.Store(300)
+		var sets []*excerptSet
+		for range excerptAfter + 1 {
+			sets = nil
+			for i := range 20 {
+				sets = append(sets, x.about(mustPaths(t, "spec.n", fmt.Sprint("metadata.labels.a", i)), 300))
 			}
 		}
-		if got, room := set.bytes.Load(), set.room.Load(); got > room || got < room-200 {
-			t.Errorf("%d bytes are kept, and there is room for %d", got, room)
+		var wg sync.WaitGroup
+		for _, set := range sets {
+			wg.Go(func() { excerptAll(t, set, objects[:300]) })
+		}
+		wg.Wait()
+		if x.held() > 300*excerptEach || x.held() < 300*excerptEach/2 {
+			t.Errorf("%d bytes are kept of 300 objects", x.held())
+		}
+	})
+	t.Run("one question each", func(t *testing.T) {
+		x := newExcerpts()
+		set := fill(t, x, objects, "spec.n")
+		for i := range 2 * excerptSets {
+			x.about(mustPaths(t, fmt.Sprint("spec.n", i)), len(objects))
+		}
+		if n := set.objects.Load(); n != int64(len(objects)) {
+			t.Errorf("leave %d of %d", n, len(objects))
+		}
+	})
+	t.Run("many paths", func(t *testing.T) {
+		var names []string
+		for i := range excerptPaths + 1 {
+			names = append(names, fmt.Sprint("spec.n", i))
+		}
+		if set := fill(t, newExcerpts(), objects, names...); set != nil {
+			t.Error("are kept")
+		}
+	})
+	t.Run("forgotten while it is read", func(t *testing.T) {
+		x := newExcerpts()
+		set := fill(t, x, objects[:excerptFrom], "spec.n")
+		if !x.forgetAll(time.Hour) || x.forgetAll(time.Hour) {
+			t.Error("there was something once")
+		}
+		excerptAll(t, set, objects)
+		if x.held() != 0 || fill(t, x, objects, "spec.n") != nil {
+			t.Errorf("%d bytes are kept", x.held())
 		}
 	})
 	t.Run("of objects that are gone", func(t *testing.T) {
 		s := numberedStore(t, 600)
-		x := newExcerpts()
+		x := s.extraction.Load().excerpts
 		for version := range 20 {
 			for i := range 100 {
 				s.Apply("", Modified, numbered(t, s, i, version, 5000+100*version+i))
 			}
 			set := fill(t, x, s.objectsOf(""), "spec.n")
-			if n := set.objects.Load(); n < 600 || n > 850 {
+			if n := set.objects.Load(); n != 600 {
 				t.Fatalf("%d are kept of 600 objects", n)
 			}
 		}
@@ -270,6 +320,7 @@ func (x *excerpts) known() int {
 func TestExcerptsAtOnce(t *testing.T) {
 	objects := numberedStore(t, 600).objectsOf("")
 	x := newExcerpts()
+	x.live.Store(600)
 	var wg sync.WaitGroup
 	for worker := range 4 {
 		wg.Go(func() {
@@ -294,7 +345,7 @@ func TestExcerptsAtOnce(t *testing.T) {
 	wg.Wait()
 	for _, set := range x.sets {
 		set.forget()
-		if set.objects.Load() != 0 || set.bytes.Load() != 0 {
+		if set.objects.Load() != 0 || set.bytes.Load() != 0 || x.held() != 0 {
 			t.Errorf("nothing is kept, and counted as %d objects and %d bytes", set.objects.Load(), set.bytes.Load())
 		}
 	}

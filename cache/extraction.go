@@ -114,7 +114,7 @@ func (e *extraction) supersede() {
 		superseded.Store(generation, nil)
 	}
 	superseded.Store(e.generation, nil)
-	e.excerpts.forgetAll()
+	e.excerpts.forgetAll(0)
 }
 
 // outdated reports whether o was read under a Spec that its Store had before.

@@ -28,14 +28,14 @@ func (s *Store) SetIndexes(definitions map[string]string) error {
 	if err != nil {
 		return err
 	}
-	c := newContents(e.names)
+	c := newContents(e)
 	for _, o := range objs {
 		c.load(o)
 	}
 	s.mu.Lock()
 	s.changingLocked()
 	s.contents = c
-	s.extraction.Swap(e).excerpts.forgetAll()
+	s.extraction.Swap(e).excerpts.forgetAll(0)
 	s.unextracted.Store(unindexed)
 	s.revision++
 	s.dirty.all()

@@ -33,7 +33,7 @@ func (s *Store) Restore(saved Saved, records []Record) error {
 			return fmt.Errorf("restore %s: %w", e.spec.Resource, err)
 		}
 	}
-	c := newContents(e.names)
+	c := newContents(e)
 	kept := 0
 	for _, o := range objs {
 		if e.filter.match(o.Namespace()) {

@@ -114,7 +114,7 @@ func NewStore(spec Spec, opts StoreOptions) (*Store, error) {
 		epoch:    rand.Text(),
 		opts:     opts.withDefaults(),
 		lineage:  rand.Text(),
-		contents: newContents(e.names),
+		contents: newContents(e),
 		sources:  map[string]*progress{"": {}},
 	}
 	s.filter = presentFilter{s}

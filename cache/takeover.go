@@ -101,6 +101,6 @@ func (s *Store) followLocked(from *Store) {
 	s.dirty.versions = true
 
 	from.changingLocked()
-	from.contents, from.sources = newContents(e.names), map[string]*progress{}
+	from.contents, from.sources = newContents(e), map[string]*progress{}
 	from.closed = true
 }

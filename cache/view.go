@@ -82,11 +82,10 @@ func (v *View) AppendWithin(paths []rawjson.Path, objects int) func(dst []byte, 
 	return func(dst []byte, o *Object) ([]byte, error) { return o.AppendJSON(dst) }
 }
 
-// ForgetExcerpts gives back the memory of what AppendWithin keeps.
-func (v *View) ForgetExcerpts() {
-	if v.store != nil {
-		v.store.extraction.Load().excerpts.forgetAll()
-	}
+// ForgetExcerpts gives back the memory of what AppendWithin keeps, and reports whether there
+// was any. Nothing is kept for some minutes.
+func (v *View) ForgetExcerpts() bool {
+	return v.store != nil && v.store.extraction.Load().excerpts.forgetAll(excerptIdle)
 }
 
 // Store is the copy as a whole; nil unless it is Readable. It is for what keeps copies

@@ -3,6 +3,7 @@ package server
 import (
 	"math"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
@@ -26,7 +27,8 @@ const (
 // which is GOMEMLIMIT, or what the program has set.
 type memory struct {
 	limit func() int64
-	short func() // called when there is none
+	// short is called when there is none. It reports whether it has given some back.
+	short func() bool
 
 	mu      sync.Mutex // guards all below
 	looked  time.Time
@@ -34,7 +36,7 @@ type memory struct {
 	samples []metrics.Sample
 }
 
-func newMemory(short func()) *memory {
+func newMemory(short func() bool) *memory {
 	m := &memory{limit: func() int64 { return debug.SetMemoryLimit(-1) }, short: short}
 	// What would be left if garbage were collected now. What is garbage already is no
 	// reason to refuse anybody.
@@ -55,22 +57,30 @@ func (m *memory) isFull(now time.Time) bool {
 	if now.Sub(m.looked) < memoryFresh {
 		return m.full
 	}
+	if m.looked, m.full = now, m.isUsed(limit); m.full && m.short() {
+		runtime.GC() // which says what is left; it is long until memory can be given back again
+		m.full = m.isUsed(limit)
+	}
+	return m.full
+}
+
+func (m *memory) isUsed(limit int64) bool {
 	metrics.Read(m.samples)
 	var used uint64
 	for _, s := range m.samples {
 		used += s.Value.Uint64()
 	}
-	if m.looked, m.full = now, used > uint64(limit)/100*fullShare; m.full {
-		m.short()
-	}
-	return m.full
+	return used > uint64(limit)/100*fullShare
 }
 
 // forgetExcerpts gives back what is only kept to answer sooner.
-func (s *Server) forgetExcerpts() {
+func (s *Server) forgetExcerpts() (any bool) {
 	for _, r := range s.Caches.Resources() {
-		r.View().ForgetExcerpts()
+		if r.View().ForgetExcerpts() {
+			any = true
+		}
 	}
+	return any
 }
 
 // spareMemory refuses what may need much while there is little left.

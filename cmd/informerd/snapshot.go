@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/informerd/informerd/cmd/informerd/collect"
 	"github.com/informerd/informerd/persist"
 )
 
@@ -28,6 +29,8 @@ The file belongs to one process at a time: stop informerd first. It is safe to
 delete: informerd then starts cold.
 
 An encrypted file needs the key file that snapshot.encryption.keyFile names.`,
+		// A file may hold very much.
+		PersistentPreRun: func(*cobra.Command, []string) { collect.AsUsual() },
 	}
 	cmd.PersistentFlags().StringVar((*string)(&keys), "key-file", "", "the `file` with the key that the snapshot is encrypted with")
 	_ = cmd.MarkPersistentFlagFilename("key-file")

@@ -45,13 +45,16 @@ type tableRow struct {
 // many after them.
 const leading, trailing = 2, 1
 
+// maxColumns bounds what is made for cells before they have come.
+const maxColumns = 64
+
 // item reads an item.
 func (a *tableAnswer) item(item client.Value) error {
 	var before tableRow
 	if n := len(a.Items); n > 0 {
 		before = a.Items[n-1]
 	}
-	row := tableRow{cells: make([]string, leading, leading+a.columns()+trailing)}
+	row := tableRow{cells: make([]string, leading, leading+min(a.columns(), maxColumns)+trailing)}
 	err := item.Members(func(name []byte, value client.Value) error {
 		switch string(name) {
 		case "cluster":

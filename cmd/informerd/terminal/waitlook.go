@@ -122,7 +122,7 @@ func (r resourceState) same(other resourceState) bool {
 }
 
 func (r resourceState) certain() bool {
-	return r.Answered && r.State == "live" && r.ResourceVersion != "" && r.FilterErrors == nil
+	return r.Answered && r.State == "live" && r.ResourceVersion != "" && r.FilterErrors == nil && r.Objects >= 0
 }
 
 // name is what events call the resource.
@@ -196,7 +196,7 @@ func (r *glanceReader) item(item client.Value) error {
 		return nil
 	}
 	if r.versions == nil {
-		n := min(r.objects(), glanceRoom)
+		n := max(0, min(r.objects(), glanceRoom))
 		r.versions, r.keys = make(map[string]version, n), make([]string, 0, n)
 	}
 	r.before, r.about = r.about, partial{}

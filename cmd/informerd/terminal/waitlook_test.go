@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -203,6 +204,27 @@ func TestWaitLookDoubts(t *testing.T) {
 				t.Errorf("asked %q", asked)
 			}
 		})
+	}
+}
+
+// TestWaitLookAtNonsense: counts that cannot be decide nothing, and break nothing.
+func TestWaitLookAtNonsense(t *testing.T) {
+	for _, objects := range []string{"-1", "9223372036854775807"} {
+		w := newWorld(t)
+		o := watching(t, w)
+		o.before = func(question string, w http.ResponseWriter, _ *http.Request) bool {
+			if question == "stream" {
+				return false
+			}
+			w.Header().Set("Content-Type", "application/json")
+			one := `{"answered":true,"state":"live","resourceVersion":"1","objects":` + objects + `}`
+			_, _ = io.WriteString(w, `{"kind":"List","metadata":{"resources":[`+one+`,`+one+`]},"items":[{}]}`)
+			return true
+		}
+		got := o.run(t, "wait", "pods/alone", "-n", "team", "--for", "object.status.phase=='Running'", "--timeout", "0")
+		if got.code != 0 || got.out != "pod/alone condition met\n" {
+			t.Errorf("%s objects: %+v", objects, got)
+		}
 	}
 }
 

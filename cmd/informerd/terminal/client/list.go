@@ -24,7 +24,10 @@ func (c *Client) List(ctx context.Context, resp *http.Response, member func(name
 	w := &window{in: resp.Body, answer: answer{text: make([]byte, 0, firstWindow), begin: -1}}
 	err := w.members(member, item)
 	if err == nil {
-		_, err = io.Copy(io.Discard, w.in)
+		// What follows is no part of the answer, but for how the connection ends.
+		if _, err = io.CopyN(io.Discard, w.in, firstWindow); err == io.EOF {
+			err = nil
+		}
 	}
 	var called *callError
 	switch {
@@ -66,12 +69,11 @@ func (w *window) fill() error {
 	if 2*kept > cap(w.text) {
 		w.text = append(make([]byte, 0, 2*cap(w.text)), w.text...)
 	}
-	n, err := io.ReadAtLeast(w.in, w.text[kept:cap(w.text)], max(kept, 1))
-	w.text = w.text[:kept+n]
-	if w.over = err; errors.Is(err, io.ErrUnexpectedEOF) {
-		w.over = io.EOF
+	for len(w.text) < max(2*kept, 1) && w.over == nil {
+		n, err := w.in.Read(w.text[len(w.text):cap(w.text)])
+		w.text, w.over = w.text[:len(w.text)+n], err
 	}
-	if n == 0 {
+	if len(w.text) == kept {
 		return w.cut()
 	}
 	return nil
@@ -113,8 +115,9 @@ func (w *window) value() (Value, error) {
 			return Value{}, err
 		}
 		end, err := w.skip(w.at)
-		// What ends where the text does may be a number that goes on.
-		if err == nil && (end < len(w.text) || w.over != nil) {
+		// What ends where the text does may be a number that goes on. The last brace comes
+		// after every value.
+		if err == nil && end < len(w.text) {
 			v := Value{&w.answer, w.at}
 			w.begin, w.end, w.at = w.at, end, end
 			return v, nil

@@ -81,7 +81,11 @@ func TestListThatIsCut(t *testing.T) {
 	text := `{"kind":"List","metadata":{"n":3},"items":[{"a":1},{"a":23}],"n":45}`
 	want := wantList(t, text)
 	for cut := range len(text) {
-		got, err := readList(t, iotest.HalfReader(strings.NewReader(text[:cut])))
+		var in io.Reader = iotest.HalfReader(strings.NewReader(text[:cut]))
+		if cut%2 == 0 {
+			in = iotest.DataErrReader(strings.NewReader(text[:cut]))
+		}
+		got, err := readList(t, in)
 		if err == nil {
 			t.Errorf("%s: no error", text[:cut])
 		}
@@ -97,9 +101,11 @@ func TestListThatIsCut(t *testing.T) {
 		}
 	}
 	// What follows the last brace is read: a connection that breaks there did not end as it should.
-	broken := io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrUnexpectedEOF))
-	if _, err := readList(t, broken); err == nil {
-		t.Error("broken off after the last brace: no error")
+	for _, end := range []string{text, text[:20]} {
+		broken := io.MultiReader(strings.NewReader(end), iotest.ErrReader(io.ErrUnexpectedEOF))
+		if _, err := readList(t, broken); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("broken off after %s: %v", end, err)
+		}
 	}
 }
 

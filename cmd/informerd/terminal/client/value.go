@@ -33,7 +33,7 @@ func NewValue(text []byte) Value {
 
 var (
 	errJSON = errors.New("it is not JSON")
-	errCut  = fmt.Errorf("%w: it ends within a value", errJSON)
+	errCut  = errors.New("it ends within a value")
 )
 
 // IsZero reports whether it is none.
