@@ -130,17 +130,18 @@ func (p *packing) train(samples [][]byte) bool {
 }
 
 func (p *packing) trainLocked(samples [][]byte) bool {
-	d, err := train(newDictionaryID(), samples)
+	learned, judged := holdOut(samples)
+	d, err := train(newDictionaryID(), learned)
 	if err != nil {
 		// Plain objects are fine; more of them may do better.
 		p.retry = 4 * len(samples)
 		return false
 	}
 	c := p.coding()
-	fit := fitOf(d, samples, c)
+	fit := fitOf(d, judged, c)
 	if before := p.dict.Load(); before != nil {
 		// If nothing does better, the objects are what they are.
-		if old := fitOf(before, samples, c); fit > gain*old {
+		if old := fitOf(before, judged, c); fit > gain*old {
 			p.fit = max(p.fit, old, p.misfit)
 			return false
 		}
@@ -149,6 +150,20 @@ func (p *packing) trainLocked(samples [][]byte) bool {
 	p.recent.take()
 	p.dict.Store(d)
 	return true
+}
+
+// holdOut keeps every third sample for judging. A dictionary holds some of what it learned from
+// as it is, so that it always does well on those: judged by them, a new dictionary would seem
+// better than the one in use where it is not, and all objects would be packed anew for nothing.
+func holdOut(samples [][]byte) (learned, judged [][]byte) {
+	for n, s := range samples {
+		if n%3 == 2 {
+			judged = append(judged, s)
+		} else {
+			learned = append(learned, s)
+		}
+	}
+	return learned, judged
 }
 
 // fitOf is what of their size samples come out at.
