@@ -7,6 +7,7 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/informerd/informerd/cache"
@@ -24,6 +25,7 @@ func TestAllocations(t *testing.T) {
 	pods := newerPods(t, s, 500)
 	raw := cache.RealPod(7, 100_000)
 	batch, _ := s.TakeChanges()
+	records := slices.Collect(batch.Records())
 	all := selected(t, s, cache.Query{})
 	next, buf := 0, make([]byte, 0, 64<<10)
 
@@ -64,7 +66,7 @@ func TestAllocations(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return s.Restore(batch.Saved, batch.Put)
+			return s.Restore(batch.Saved, records)
 		}},
 	} {
 		t.Run(c.what, func(t *testing.T) {

@@ -159,12 +159,13 @@ func BenchmarkSelectAll(b *testing.B) { benchSelect(b, Query{}) }
 func BenchmarkRestore(b *testing.B) {
 	from := filledStore(b, benchPods())
 	batch, _ := from.TakeChanges()
+	records := slices.Collect(batch.Records())
 	for b.Loop() {
 		s, err := NewStore(podSpec(), StoreOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := s.Restore(batch.Saved, batch.Put); err != nil {
+		if err := s.Restore(batch.Saved, records); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -43,16 +43,16 @@ func TestNothingPilesUp(t *testing.T) {
 	}
 	bounded()
 	// However often an object changed, it is written once.
-	if b, ok := s.TakeChanges(); !ok || len(b.Put) != objects || len(b.Delete) != 0 {
-		t.Errorf("%d records and %d deletions to save after %d changes of %d objects", len(b.Put), len(b.Delete), changes, objects)
+	if b, ok := s.TakeChanges(); !ok || b.Len() != objects || len(b.Delete) != 0 {
+		t.Errorf("%d records and %d deletions to save after %d changes of %d objects", b.Len(), len(b.Delete), changes, objects)
 	}
 	for n := range changes / 2 { // and objects that come and go
 		apply(Added, fmt.Sprintf("y%d", n))
 		apply(Deleted, fmt.Sprintf("y%d", n))
 	}
 	bounded()
-	if b, ok := s.TakeChanges(); !ok || !b.Reset || len(b.Put) != objects {
-		t.Errorf("%d records to save, everything anew: %v; want %d", len(b.Put), b.Reset, objects)
+	if b, ok := s.TakeChanges(); !ok || !b.Reset || b.Len() != objects {
+		t.Errorf("%d records to save, everything anew: %v; want %d", b.Len(), b.Reset, objects)
 	}
 	if _, err := sub.Next(context.Background()); !errors.Is(err, ErrExpired) {
 		t.Errorf("a subscriber that did not read got %v, want ErrExpired", err)

@@ -81,9 +81,9 @@ func (s *Store) TakeChanges() (Batch, bool) {
 	s.mu.Unlock()
 
 	if taken.reset {
-		b.Put = make([]Record, 0, objects.Len())
+		b.Whole = make([]*Object, 0, objects.Len())
 		objects.Scan(func(e entry) bool {
-			b.Put = append(b.Put, e.obj.record())
+			b.Whole = append(b.Whole, e.obj)
 			return true
 		})
 		return b, true
@@ -142,17 +142,22 @@ func (s *Store) GiveBack(b Batch) {
 }
 
 func (o *Object) record() Record {
-	r := Record{
+	return Record{
 		Key:             o.Key(),
 		UID:             o.UID(),
 		ResourceVersion: o.ResourceVersion(),
 		Created:         o.created,
 		Terms:           o.Terms(),
+		Dictionary:      o.dictionaryID(),
 		Size:            o.size,
 		Data:            o.data,
 	}
-	if o.dict != nil {
-		r.Dictionary = o.dict.id
+}
+
+// dictionaryID is that of what data is compressed with, 0 where it is plain.
+func (o *Object) dictionaryID() uint32 {
+	if o.dict == nil {
+		return 0
 	}
-	return r
+	return o.dict.id
 }

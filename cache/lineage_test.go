@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -29,7 +30,7 @@ func TestLineage(t *testing.T) {
 	}
 
 	restored := newStore(t, thingSpec)
-	if err := restored.Restore(batch.Saved, batch.Put); err != nil || restored.Lineage() != lineage {
+	if err := restored.Restore(batch.Saved, slices.Collect(batch.Records())); err != nil || restored.Lineage() != lineage {
 		t.Errorf("restored with %q, %v; want %q", restored.Lineage(), err, lineage)
 	}
 	if b, ok := restored.TakeChanges(); ok {
@@ -39,7 +40,7 @@ func TestLineage(t *testing.T) {
 	// An older informerd knew none. The one it gets is saved, although nothing changed.
 	batch.Saved.Lineage = ""
 	older := newStore(t, thingSpec)
-	if err := older.Restore(batch.Saved, batch.Put); err != nil || older.Lineage() == "" || older.Lineage() == lineage {
+	if err := older.Restore(batch.Saved, slices.Collect(batch.Records())); err != nil || older.Lineage() == "" || older.Lineage() == lineage {
 		t.Errorf("restored with %q, %v", older.Lineage(), err)
 	}
 	if b, ok := older.TakeChanges(); !ok || b.Reset || b.Saved.Lineage != older.Lineage() {

@@ -87,7 +87,7 @@ func (d *disk) commit(b Batch) {
 	for _, id := range b.Retired {
 		delete(dictionaries, id)
 	}
-	for _, r := range b.Put {
+	for r := range b.Records() {
 		d.records[r.Key] = r
 	}
 	for _, k := range b.Delete {

@@ -92,8 +92,8 @@ func TestPackGrown(t *testing.T) {
 	}
 	checkContents(t, s)
 	b, _ := s.TakeChanges()
-	if b.Reset || len(b.Put) != n || len(b.Saved.Dictionaries) != 1 {
-		t.Errorf("saved anew: %v, %d records, %d dictionaries", b.Reset, len(b.Put), len(b.Saved.Dictionaries))
+	if b.Reset || b.Len() != n || len(b.Saved.Dictionaries) != 1 {
+		t.Errorf("saved anew: %v, %d records, %d dictionaries", b.Reset, b.Len(), len(b.Saved.Dictionaries))
 	}
 }
 

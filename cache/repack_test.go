@@ -203,7 +203,7 @@ func TestRepackKeepsWhatFits(t *testing.T) {
 			t.Fatalf("round %d: another dictionary", round)
 		}
 		if b, ok := s.TakeChanges(); ok {
-			t.Fatalf("round %d: %d records to save after nothing", round, len(b.Put))
+			t.Fatalf("round %d: %d records to save after nothing", round, b.Len())
 		}
 	}
 }

@@ -57,8 +57,8 @@ func TestReplaceContent(t *testing.T) {
 				t.Errorf("the old bytes are kept: %s", got)
 			}
 			b, _ := s.TakeChanges()
-			if len(b.Put) != 2 || b.Put[0].Name != "x" {
-				t.Errorf("%d records are saved, want those of x and z", len(b.Put))
+			if b.Len() != 2 || b.Record(0).Name != "x" {
+				t.Errorf("%d records are saved, want those of x and z", b.Len())
 			}
 			s.Apply("", Modified, rewritten(t, s, "y", 6, "late"))
 			if got := contentOf(t, s, "y"); !strings.Contains(got, "late") {

@@ -25,11 +25,11 @@ func TestRestoreOlderTerms(t *testing.T) {
 	from.Replace("", []*Object{o}, "1")
 	batch, _ := from.TakeChanges()
 	long := Term{longIndex("note"), longValue}
-	if got := batch.Put[0].Terms; !slices.Contains(got, long) {
+	if got := batch.Record(0).Terms; !slices.Contains(got, long) {
 		t.Fatalf("terms %v, want %v among them", got, long)
 	}
 	for version, wantSave := range map[int]bool{termsVersion: false, 0: true} {
-		saved, record := batch.Saved, batch.Put[0]
+		saved, record := batch.Saved, batch.Record(0)
 		saved.Terms = version
 		if version == 0 {
 			record.Terms = slices.DeleteFunc(slices.Clone(record.Terms), func(t Term) bool { return t == long })
@@ -53,8 +53,8 @@ func TestRestoreOlderTerms(t *testing.T) {
 func TestRestore(t *testing.T) {
 	from := filledStore(t, 400)
 	batch, ok := from.TakeChanges()
-	if !ok || !batch.Reset || len(batch.Put) != 400 || len(batch.Saved.Dictionaries) != 1 {
-		t.Fatalf("first batch: %v, reset %v, %d records, %d dictionaries", ok, batch.Reset, len(batch.Put), len(batch.Saved.Dictionaries))
+	if !ok || !batch.Reset || batch.Len() != 400 || len(batch.Saved.Dictionaries) != 1 {
+		t.Fatalf("first batch: %v, reset %v, %d records, %d dictionaries", ok, batch.Reset, batch.Len(), len(batch.Saved.Dictionaries))
 	}
 	for name, indexes := range map[string]map[string]string{
 		"same indexes":    podSpec().Indexes,
@@ -66,7 +66,7 @@ func TestRestore(t *testing.T) {
 			spec := podSpec()
 			spec.Indexes = indexes
 			s := newStore(t, spec)
-			if err := s.Restore(batch.Saved, slices.Clone(batch.Put)); err != nil {
+			if err := s.Restore(batch.Saved, slices.Collect(batch.Records())); err != nil {
 				t.Fatal(err)
 			}
 			checkContents(t, s)
@@ -122,7 +122,7 @@ func TestRestoreRefuses(t *testing.T) {
 			s := newStore(t, podSpec())
 			saved := batch.Saved
 			saved.Dictionaries = maps.Clone(saved.Dictionaries)
-			records := damage(&saved, slices.Clone(batch.Put))
+			records := damage(&saved, slices.Collect(batch.Records()))
 			if err := s.Restore(saved, records); err == nil {
 				t.Error("restored")
 			}
@@ -150,14 +150,14 @@ func TestDirty(t *testing.T) {
 		t.Error("there is something to save before the first sync")
 	}
 	s.Replace("", []*Object{decodeSimple(t, s, "a", "x", 1)}, "10")
-	if b, ok := s.TakeChanges(); !ok || !b.Reset || len(b.Put) != 1 || b.Saved.ResourceVersions[""] != "10" {
+	if b, ok := s.TakeChanges(); !ok || !b.Reset || b.Len() != 1 || b.Saved.ResourceVersions[""] != "10" {
 		t.Errorf("first batch %v, %+v", ok, b)
 	}
 	if _, ok := s.TakeChanges(); ok {
 		t.Error("there is something to save twice")
 	}
 	s.Bookmark("", "11")
-	if b, ok := s.TakeChanges(); !ok || len(b.Put)+len(b.Delete) != 0 || b.Saved.ResourceVersions[""] != "11" {
+	if b, ok := s.TakeChanges(); !ok || b.Len()+len(b.Delete) != 0 || b.Saved.ResourceVersions[""] != "11" {
 		t.Errorf("after a bookmark %v, %+v", ok, b)
 	}
 	s.Apply("", Added, decodeSimple(t, s, "a", "y", 12))
@@ -165,7 +165,7 @@ func TestDirty(t *testing.T) {
 	s.Apply("", Deleted, decodeSimple(t, s, "a", "y", 13))
 	s.GiveBack(failed)
 	b, ok := s.TakeChanges()
-	if !ok || len(b.Put) != 0 || !slices.Equal(b.Delete, []Key{{"a", "y"}}) || b.Saved.ResourceVersions[""] != "13" {
+	if !ok || b.Len() != 0 || !slices.Equal(b.Delete, []Key{{"a", "y"}}) || b.Saved.ResourceVersions[""] != "13" {
 		t.Errorf("after a failed commit and a deletion %v, %+v", ok, b)
 	}
 	// Nobody takes for a long time, while objects come and go.
@@ -176,14 +176,14 @@ func TestDirty(t *testing.T) {
 	if n := len(s.dirty.keys); n > 5000 {
 		t.Errorf("%d keys wait to be saved for one object", n)
 	}
-	if b, ok := s.TakeChanges(); !ok || !b.Reset || len(b.Put) != 1 {
-		t.Errorf("after too many keys: reset %v, %d records", b.Reset, len(b.Put))
+	if b, ok := s.TakeChanges(); !ok || !b.Reset || b.Len() != 1 {
+		t.Errorf("after too many keys: reset %v, %d records", b.Reset, b.Len())
 	}
 	for i := range 1000 {
 		s.Apply("", Modified, decodeSimple(t, s, "a", "x", 20000+i))
 	}
-	if b, _ := s.TakeChanges(); len(b.Put) != 1 || b.Put[0].ResourceVersion != "20999" {
-		t.Errorf("1000 changes of one object are saved as %d records", len(b.Put))
+	if b, _ := s.TakeChanges(); b.Len() != 1 || b.Record(0).ResourceVersion != "20999" {
+		t.Errorf("1000 changes of one object are saved as %d records", b.Len())
 	}
 }
 

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"errors"
+	"iter"
 	"time"
 )
 
@@ -107,9 +108,49 @@ type Batch struct {
 	// Put are records to write, Delete keys to remove.
 	Put    []Record
 	Delete []Key
+	// Whole are objects whose records are to be written as well: those of a Reset. Made all
+	// at once, the records of a large resource would take as much memory as its objects.
+	Whole []*Object
 	// Retired are ids of saved dictionaries that no record refers to any more
 	// once this batch is committed.
 	Retired []uint32
+}
+
+// Len is how many records there are to write, those of Whole after those of Put.
+func (b *Batch) Len() int { return len(b.Put) + len(b.Whole) }
+
+// Record is the i-th of them. Those of Whole are made for each call.
+func (b *Batch) Record(i int) Record {
+	if i < len(b.Put) {
+		return b.Put[i]
+	}
+	return b.Whole[i-len(b.Put)].record()
+}
+
+// Key and Dictionary are those of the i-th record, which need not be made for them.
+func (b *Batch) Key(i int) Key {
+	if i < len(b.Put) {
+		return b.Put[i].Key
+	}
+	return b.Whole[i-len(b.Put)].Key()
+}
+
+func (b *Batch) Dictionary(i int) uint32 {
+	if i < len(b.Put) {
+		return b.Put[i].Dictionary
+	}
+	return b.Whole[i-len(b.Put)].dictionaryID()
+}
+
+// Records are all of them, one after the other.
+func (b *Batch) Records() iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		for i := range b.Len() {
+			if !yield(b.Record(i)) {
+				return
+			}
+		}
+	}
 }
 
 // SnapshotStatus is what is known of the snapshots as a whole.

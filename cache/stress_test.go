@@ -86,7 +86,7 @@ func TestSnapshotIsolation(t *testing.T) {
 		if !ok {
 			return nil
 		}
-		for _, rec := range b.Put {
+		for rec := range b.Records() {
 			if rec.ResourceVersion != b.Saved.ResourceVersions[""] {
 				return fmt.Errorf("a batch of version %s has %s at %s", b.Saved.ResourceVersions[""], rec.Key, rec.ResourceVersion)
 			}

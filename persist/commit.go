@@ -61,7 +61,7 @@ func (db *DB) commitLocked(batches []cache.Batch, ledgers []cache.LedgerChange) 
 		return err
 	}
 	for _, c := range changes {
-		if c.batch.Reset && c.bytes() > db.options.stageBytes && alone(c, changes) {
+		if c.batch.Reset && c.exceeds(db.options.stageBytes) && alone(c, changes) {
 			if err := db.stageLocked(c); err != nil {
 				return err
 			}
@@ -186,8 +186,8 @@ type change struct {
 	batch *cache.Batch
 	vault *vault // of the file it is for
 	name  []byte // of the resource's bucket
-	order []int  // indexes into batch.Put, as they are stored
-	// tokens are those of batch.Put, one after the other; none in a file that is not
+	order []int  // numbers of the batch's records, as they are stored
+	// tokens are those of the records, one after the other; none in a file that is not
 	// encrypted.
 	tokens []byte
 	// staged is set when the records already lie in the staging bucket.
@@ -201,13 +201,13 @@ func newChange(b *cache.Batch, v *vault) (*change, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &change{batch: b, vault: v, name: name, order: make([]int, len(b.Put))}
+	c := &change{batch: b, vault: v, name: name, order: make([]int, b.Len())}
 	for i := range c.order {
 		c.order[i] = i
 	}
 	// bbolt inserts in key order much faster than in any other.
 	if v == nil {
-		slices.SortStableFunc(c.order, func(i, j int) int { return b.Put[i].Key.Compare(b.Put[j].Key) })
+		slices.SortStableFunc(c.order, func(i, j int) int { return b.Key(i).Compare(b.Key(j)) })
 		return c, nil
 	}
 	if c.tokens, err = c.makeTokens(); err != nil {
@@ -219,10 +219,10 @@ func newChange(b *cache.Batch, v *vault) (*change, error) {
 
 func (c *change) makeTokens() (tokens []byte, err error) {
 	place := c.objects().place
-	tokens = make([]byte, 0, tokenSize*len(c.batch.Put))
+	tokens = make([]byte, 0, tokenSize*c.batch.Len())
 	var key []byte
-	for i := range c.batch.Put {
-		if key, err = appendKey(key[:0], c.batch.Put[i].Key); err != nil {
+	for i := range c.batch.Len() {
+		if key, err = appendKey(key[:0], c.batch.Key(i)); err != nil {
 			return nil, err
 		}
 		tokens = c.vault.token(tokens, place, key)
@@ -230,7 +230,7 @@ func (c *change) makeTokens() (tokens []byte, err error) {
 	return tokens, nil
 }
 
-// token is the key under which batch.Put[i] is stored; nil if that is its own.
+// token is the key under which the i-th record is stored; nil if that is its own.
 func (c *change) token(i int) []byte {
 	if c.vault == nil {
 		return nil
@@ -243,13 +243,15 @@ func (c *change) objects() *shelf { return c.vault.shelf(kindObject, c.name) }
 
 func (c *change) resource() cache.Resource { return c.batch.Saved.Spec.Resource }
 
-// bytes is about how much the records take.
-func (c *change) bytes() int {
+// exceeds reports whether the records take more than about limit bytes.
+func (c *change) exceeds(limit int) bool {
 	n := 0
-	for i := range c.batch.Put {
-		n += recordSizeHint(&c.batch.Put[i])
+	for rec := range c.batch.Records() {
+		if n += recordSizeHint(&rec); n > limit {
+			return true
+		}
 	}
-	return n
+	return false
 }
 
 func (c *change) apply(tx *bbolt.Tx) error {
@@ -344,7 +346,8 @@ func (c *change) writeObjects(b *bbolt.Bucket, m *meta) error {
 		}
 	}
 	for _, i := range c.order {
-		if err := w.put(&c.batch.Put[i], c.token(i)); err != nil {
+		rec := c.batch.Record(i)
+		if err := w.put(&rec, c.token(i)); err != nil {
 			return err
 		}
 	}
@@ -402,8 +405,8 @@ func (w *objectWriter) forget(key cache.Key, token []byte) (err error) {
 // Reset all that no record refers to.
 func (c *change) writeDictionaries(b *bbolt.Bucket, m *meta) error {
 	used := make(map[uint32]bool)
-	for i := range c.batch.Put {
-		used[c.batch.Put[i].Dictionary] = true
+	for i := range c.batch.Len() {
+		used[c.batch.Dictionary(i)] = true
 	}
 	delete(used, 0)
 	if len(used) == 0 && len(c.batch.Saved.Dictionaries) == 0 && len(c.batch.Retired) == 0 && b.Bucket(dictionariesBucket) == nil {

@@ -43,11 +43,11 @@ func (c *change) stage(tx *bbolt.Tx, m *meta, next *int, limit int) error {
 	w := objectWriter{bucket: objects, shelf: c.objects(), meta: m, indexes: newIndexTable(m.Indexes)}
 	for size := 0; *next < len(c.order) && size < limit; *next++ {
 		i := c.order[*next]
-		rec := &c.batch.Put[i]
-		if err := w.put(rec, c.token(i)); err != nil {
+		rec := c.batch.Record(i)
+		if err := w.put(&rec, c.token(i)); err != nil {
 			return err
 		}
-		size += recordSizeHint(rec)
+		size += recordSizeHint(&rec)
 	}
 	m.Indexes = w.indexes.names
 	return nil

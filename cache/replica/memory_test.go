@@ -79,7 +79,7 @@ func (m *memory) Commit(batches []cache.Batch, ledgers []cache.LedgerChange) err
 		for _, id := range b.Retired {
 			delete(dictionaries, id)
 		}
-		for _, rec := range b.Put {
+		for rec := range b.Records() {
 			m.records[r][rec.Key] = rec
 		}
 		for _, k := range b.Delete {

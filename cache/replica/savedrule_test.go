@@ -18,7 +18,7 @@ type ruled struct {
 func (r ruled) Commit(batches []cache.Batch, ledgers []cache.LedgerChange) error {
 	for _, b := range batches {
 		dropped := len(b.Saved.Spec.Drop) > 0
-		for _, rec := range b.Put {
+		for rec := range b.Records() {
 			if held := bytes.Contains(rec.Data, []byte(`"value"`)); held == dropped {
 				r.t.Errorf("saved under drop %q: %s", b.Saved.Spec.Drop, rec.Data)
 			}

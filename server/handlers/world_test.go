@@ -266,7 +266,7 @@ func (d *disk) add(b cache.Batch) {
 	for _, k := range b.Delete {
 		delete(d.records, k)
 	}
-	for _, r := range b.Put {
+	for r := range b.Records() {
 		d.records[r.Key] = r
 	}
 }
