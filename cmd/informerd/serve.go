@@ -42,7 +42,7 @@ the values of Secrets are left out.`,
   informerd serve --snapshot ""         # in memory only`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			collect.AsUsual()
+			defer collect.Bound()()
 			return serve(cmd.Context(), &s, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}

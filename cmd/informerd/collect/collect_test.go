@@ -2,14 +2,16 @@ package collect
 
 import (
 	"os"
-	"runtime/debug"
+	"runtime"
+	"runtime/metrics"
 	"testing"
+	"time"
 )
 
 func percent() int {
-	was := debug.SetGCPercent(usual)
-	debug.SetGCPercent(was)
-	return was
+	said := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(said)
+	return int(said[0].Value.Uint64())
 }
 
 func TestCollect(t *testing.T) {
@@ -25,5 +27,39 @@ func TestCollect(t *testing.T) {
 	t.Setenv("GOGC", "50")
 	if set(rare); percent() != usual {
 		t.Errorf("against GOGC: %d", percent())
+	}
+}
+
+func TestPercentOf(t *testing.T) {
+	const mb = 1 << 20
+	for live, want := range map[uint64]int{0: 100, 64 * mb: 100, 256 * mb: 100, 512 * mb: 50, 600 * mb: 40, 1024 * mb: 25, 1 << 40: 20} {
+		if got := percentOf(live); got != want {
+			t.Errorf("%d MB live: %d %%, want %d", live/mb, got, want)
+		}
+	}
+}
+
+// TestBound: with much live, less garbage may lie about, until it is gone or nobody looks.
+func TestBound(t *testing.T) {
+	if _, told := os.LookupEnv("GOGC"); told {
+		t.Skip("GOGC is set")
+	}
+	AsUsual()
+	stop := Bound()
+	held := make([]byte, 2*headroom)
+	awaitPercent(t, func(p int) bool { return p <= 50 })
+	runtime.KeepAlive(held)
+	held = nil
+	awaitPercent(t, func(p int) bool { return p == usual })
+	stop()
+}
+
+func awaitPercent(t *testing.T, good func(int) bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !good(percent()); time.Sleep(lookInterval) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d %%", percent())
+		}
+		runtime.GC()
 	}
 }
