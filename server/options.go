@@ -52,6 +52,8 @@ type Options struct {
 	// SearchTexts are paths whose values can be searched, by resource as
 	// kubectl names it.
 	SearchTexts map[string][]string
+	// Prepare is what is computed of all objects before anybody asks.
+	Prepare Prepared
 
 	// Access finds out who makes a request; its error is the answer, 401 unless it is
 	// an *apierrors.StatusError. Nil: everyone may see everything.

@@ -165,7 +165,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.log.Info("serving", "address", s.Addr(), "url", s.URL())
 	keeping, cancel := context.WithCancel(ctx)
 	var kept sync.WaitGroup
-	kept.Go(func() { s.keepHealth(keeping) })
+	kept.Go(func() { s.keepAll(keeping) })
 	defer kept.Wait()
 	defer cancel()
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -42,6 +43,7 @@ type Updater[R any] struct {
 	// entered is what the Sink is computed from. It is nil before anything was entered,
 	// while something is, and after that has failed.
 	entered atomic.Pointer[moment]
+	waiting atomic.Int32                  // how many wait for the update under way
 	ended   atomic.Pointer[chan struct{}] // closed when the next update, or the one under way, has ended
 
 	turn     chan struct{} // held by whoever updates; guards all below
@@ -78,14 +80,39 @@ func (u *Updater[R]) Update(ctx context.Context, held sync.Locker) error {
 
 // updateAndLock is Update of whoever has the turn.
 func (u *Updater[R]) updateAndLock(ctx context.Context, held sync.Locker) error {
-	err := u.update(ctx)
-	next := make(chan struct{})
-	close(*u.ended.Swap(&next))
-	if err != nil {
+	if err := u.updateAndTell(ctx); err != nil {
 		return err
 	}
 	held.Lock() // nobody waits for us with it: only who has the turn changes the Sink
 	return nil
+}
+
+// updateAndTell is update of whoever has the turn.
+func (u *Updater[R]) updateAndTell(ctx context.Context) error {
+	err := u.update(ctx)
+	next := make(chan struct{})
+	close(*u.ended.Swap(&next))
+	return err
+}
+
+// Prepare is Update before anybody asks. It takes half a processor, until somebody waits for
+// it: then it goes on like any Update.
+func (u *Updater[R]) Prepare(ctx context.Context) error {
+	mine, err := u.await(ctx, *u.ended.Load())
+	if !mine {
+		return err
+	}
+	defer func() { <-u.turn }()
+	return u.updateAndTell(context.WithValue(ctx, unhurried{}, true))
+}
+
+// unhurried is the key of contexts that nobody waits for.
+type unhurried struct{}
+
+// Hurry makes a Prepare that is under way go on like an Update, until done is called.
+func (u *Updater[R]) Hurry() (done func()) {
+	u.waiting.Add(1)
+	return func() { u.waiting.Add(-1) }
 }
 
 // Current is Update for a Sink whose Learn need not hear of what has not changed. Where
@@ -121,6 +148,7 @@ func (u *Updater[R]) await(ctx context.Context, ended <-chan struct{}) (mine boo
 	default:
 	}
 	defer cache.Pause(ctx)()
+	defer u.Hurry()()
 	select {
 	case u.turn <- struct{}{}:
 		return true, nil
@@ -231,10 +259,9 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 	})
 	u.sink.Enter(r, nil, gone)
 	for objects := range slices.Chunk(changed, batch) {
-		if err := ctx.Err(); err != nil {
+		if err := u.enterBatch(ctx, r, objects); err != nil {
 			return err
 		}
-		u.sink.Enter(r, u.readAll(r, objects), nil)
 	}
 	if u.loaded[r] = true; !d.View.Readable() {
 		delete(u.loaded, r)
@@ -242,24 +269,48 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 	return nil
 }
 
+// enterBatch returns when others have had the processors for as long, if nobody waits.
+func (u *Updater[R]) enterBatch(ctx context.Context, r cache.Resource, objects []*cache.Object) error {
+	began := time.Now()
+	if ctx.Value(unhurried{}) == nil || u.waiting.Load() > 0 {
+		u.sink.Enter(r, u.readAll(r, objects, cache.Workers()), nil)
+		return ctx.Err()
+	}
+	u.sink.Enter(r, u.readAll(r, objects, 1), nil)
+	if u.waiting.Load() > 0 {
+		return ctx.Err()
+	}
+	rest := time.NewTimer(time.Since(began))
+	defer rest.Stop()
+	select {
+	case <-rest.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
 // leftOut lists what was entered and is not among objects.
 func (u *Updater[R]) leftOut(r cache.Resource, objects []*cache.Object) []cache.Key {
+	entered := u.sink.Keys(r)
+	if len(entered) == 0 {
+		return nil
+	}
 	kept := make(map[cache.Key]struct{}, len(objects))
 	for _, o := range objects {
 		kept[o.Key()] = struct{}{}
 	}
-	return slices.DeleteFunc(u.sink.Keys(r), func(k cache.Key) bool {
+	return slices.DeleteFunc(entered, func(k cache.Key) bool {
 		_, ok := kept[k]
 		return ok
 	})
 }
 
-// readAll reads objects on all processors.
-func (u *Updater[R]) readAll(r cache.Resource, objects []*cache.Object) []R {
+// readAll reads objects on so many processors.
+func (u *Updater[R]) readAll(r cache.Resource, objects []*cache.Object, processors int) []R {
 	const chunk = 32
 	all := make([]R, len(objects))
 	var workers errgroup.Group
-	workers.SetLimit(cache.Workers())
+	workers.SetLimit(processors)
 	for start := 0; start < len(objects); start += chunk {
 		workers.Go(func() error {
 			for i := start; i < min(start+chunk, len(objects)); i++ {

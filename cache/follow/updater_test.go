@@ -2,12 +2,16 @@ package follow
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/informerd/informerd/cache"
 )
@@ -285,6 +289,87 @@ func TestLooksHoldUpNobody(t *testing.T) {
 		<-looked
 		if sink.updates != 2 {
 			t.Errorf("%d updates", sink.updates)
+		}
+	})
+}
+
+// slow is a Sink that takes a moment for each object, and counts how many are read at once.
+type slow struct {
+	entered
+	now, most atomic.Int32
+}
+
+func (s *slow) Read(r cache.Resource, o *cache.Object) *cache.Object {
+	defer s.now.Add(-1)
+	if n := s.now.Add(1); n > s.most.Load() {
+		s.most.Store(n)
+	}
+	time.Sleep(time.Millisecond)
+	return o
+}
+
+// TestPrepare: what nobody waits for takes half of one processor; with somebody waiting it
+// goes on like any other update, and is not done twice.
+func TestPrepare(t *testing.T) {
+	const batches = 3
+	for name, waits := range map[string]bool{"nobody waits": false, "somebody waits": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pods := newResource(t, "pods")
+				defer pods.Store().Close()
+				for n := range batches * batch {
+					apply(t, pods, cache.Added, fmt.Sprint(n), n+10)
+				}
+				sink := &slow{entered: entered{}}
+				u := NewUpdater(func() []Resource { return []Resource{pods} }, sink)
+				defer u.Close()
+				began := time.Now()
+				prepared := make(chan error, 1)
+				go func() { prepared <- u.Prepare(t.Context()) }()
+				want, most := 2*batches*batch*time.Millisecond, 1
+				if waits {
+					time.Sleep(batch / 2 * time.Millisecond)
+					if err := u.Update(t.Context(), locker(func() {})); err != nil {
+						t.Error(err)
+					}
+					most = cache.Workers()
+					want = batch * time.Millisecond * time.Duration(1+(batches-1)/float64(most))
+				}
+				if err := <-prepared; err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(began); took > want+batch*time.Millisecond/2 {
+					t.Errorf("it took %v, want %v", took, want)
+				}
+				if got := int(sink.most.Load()); got != most {
+					t.Errorf("%d objects read at once, want %d", got, most)
+				}
+				if got := len(sink.entered[pods.Spec().Resource]); got != batches*batch {
+					t.Errorf("%d objects entered", got)
+				}
+			})
+		})
+	}
+}
+
+// TestPrepareEnds: it ends with its context, while it rests, too.
+func TestPrepareEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := newResource(t, "pods")
+		defer pods.Store().Close()
+		for n := range 2 * batch {
+			apply(t, pods, cache.Added, fmt.Sprint(n), n+10)
+		}
+		sink := &slow{entered: entered{}}
+		u := NewUpdater(func() []Resource { return []Resource{pods} }, sink)
+		defer u.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), batch*3/2*time.Millisecond)
+		defer cancel()
+		if err := u.Prepare(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		if err := u.Prepare(t.Context()); err != nil || len(sink.entered[pods.Spec().Resource]) != 2*batch {
+			t.Errorf("%d objects entered (%v)", len(sink.entered[pods.Spec().Resource]), err)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 
@@ -75,6 +76,7 @@ func (g *Graph) Declare(declared []Rule) error {
 	if err != nil {
 		return err
 	}
+	defer g.updater.Hurry()()
 	g.asking.Lock()
 	defer g.asking.Unlock()
 	g.ruleset = rules
@@ -87,6 +89,14 @@ func (g *Graph) Edges() []string {
 	g.asking.RLock()
 	defer g.asking.RUnlock()
 	return slices.Clone(g.edgeKinds)
+}
+
+// Prepare reads before anybody asks what the next question would have to read, with half a
+// processor.
+func (g *Graph) Prepare(ctx context.Context) error {
+	g.asking.RLock()
+	defer g.asking.RUnlock()
+	return g.updater.Prepare(ctx)
 }
 
 // Stats returns the Graph's counts as of the last question.

@@ -84,11 +84,20 @@ func (s *Search) Declare(texts map[string][]string) error {
 	if err != nil {
 		return err
 	}
+	defer s.updater.Hurry()()
 	s.asking.Lock()
 	defer s.asking.Unlock()
 	s.readers = readers
 	s.updater.Close()
 	return nil
+}
+
+// Prepare reads before anybody asks what the next question would have to read, with half a
+// processor.
+func (s *Search) Prepare(ctx context.Context) error {
+	s.asking.RLock()
+	defer s.asking.RUnlock()
+	return s.updater.Prepare(ctx)
 }
 
 // Stats returns the counts as of the last question.

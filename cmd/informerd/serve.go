@@ -95,7 +95,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		Documents: documents(db),
 		Modes:     func() kubeapi.Modes { return modes.Load().(kubeapi.Modes) },
 		Log:       log, Web: web.FS(), Version: buildVersion(), Lease: replica.Lease,
-		References: cfg.References, SearchTexts: cfg.Search.Texts,
+		References: cfg.References, SearchTexts: cfg.Search.Texts, Prepare: cfg.Prepare,
 		Access: doors.access(), AccessTrouble: doors.trouble, PlainHTTP: cfg.PlainHTTP,
 		Audit:    recorder(records),
 		Handlers: deliveries.surface(), HandlersTrouble: handlersTrouble(cfg, reason), Metrics: deliveries.metrics(),

@@ -46,6 +46,8 @@ type Config struct {
 	// References are edges of the graph beside the built-in ones.
 	References []graph.Rule
 	Search     Search
+	// Prepare is what is computed of all objects before anybody asks.
+	Prepare server.Prepared
 	// Resources are the rules: the first that matches a resource decides. They
 	// are never empty.
 	Resources []Rule
@@ -191,6 +193,7 @@ func (c *Config) NeedsRestart(next *Config) []string {
 		{"audit", !reflect.DeepEqual(c.Audit, next.Audit)},
 		{"pprof", c.Pprof != next.Pprof},
 		{"clusters", !slices.EqualFunc(c.Clusters, next.Clusters, Cluster.equal)},
+		{"prepare", c.Prepare != next.Prepare},
 		{"snapshot.path", c.Snapshot.Path != next.Snapshot.Path},
 		{"snapshot.encryption", c.Snapshot.KeyFile != next.Snapshot.KeyFile},
 		{"snapshot.interval", c.Snapshot.Interval != next.Snapshot.Interval},

@@ -149,7 +149,7 @@ func TestMistakes(t *testing.T) {
 	}{
 		{"unknown key", "lisen: x", []string{`f:1:1: lisen: unknown key, did you mean "listen"?`}},
 		{"unknown key, nothing near", "a:\nsnapshot:\n  zzzzzzzz: 1", []string{
-			`f:1:1: a: unknown key, known are audit, authentication, authorization, clusters, handlers, kubernetes, listen, log, pprof, references, resources, search, snapshot, syncs, tls, verify`,
+			`f:1:1: a: unknown key, known are audit, authentication, authorization, clusters, handlers, kubernetes, listen, log, pprof, prepare, references, resources, search, snapshot, syncs, tls, verify`,
 			`f:3:3: snapshot.zzzzzzzz: unknown key, known are encryption, interval, path`,
 		}},
 		{"case", "resources:\n- match: [pods]\n  labelselector: a=b", []string{
@@ -296,8 +296,8 @@ func TestNeedsRestart(t *testing.T) {
 		return c
 	}
 	old := parse("")
-	next := parse("listen: localhost:1\ntls: {certFile: a, keyFile: b}\nauthentication: {}\nauthorization: {mode: rbac}\naudit: {file: a.log}\npprof: 127.0.0.1:1\nclusters: [{name: default, context: x}]\nsnapshot: {path: x, interval: 2s, encryption: {keyFile: x}}\nverify: {interval: 2h}\nsyncs: 2\nlog: {level: debug, format: json}\nresources: [{match: [pods]}]")
-	want := []string{"listen", "tls", "authentication", "authorization", "audit", "pprof", "clusters", "snapshot.path", "snapshot.encryption", "snapshot.interval", "verify.interval", "syncs", "log.format"}
+	next := parse("listen: localhost:1\ntls: {certFile: a, keyFile: b}\nauthentication: {}\nauthorization: {mode: rbac}\naudit: {file: a.log}\npprof: 127.0.0.1:1\nprepare: [search]\nclusters: [{name: default, context: x}]\nsnapshot: {path: x, interval: 2s, encryption: {keyFile: x}}\nverify: {interval: 2h}\nsyncs: 2\nlog: {level: debug, format: json}\nresources: [{match: [pods]}]")
+	want := []string{"listen", "tls", "authentication", "authorization", "audit", "pprof", "clusters", "prepare", "snapshot.path", "snapshot.encryption", "snapshot.interval", "verify.interval", "syncs", "log.format"}
 	if got := old.NeedsRestart(next); !slices.Equal(got, want) {
 		t.Errorf("NeedsRestart() = %v, want %v", got, want)
 	}

@@ -122,6 +122,7 @@ func (r *reader) config(n *yaml.Node, c *Config) {
 		"search": func(n *yaml.Node, path string) {
 			r.mapping(n, path, fieldsOf{"texts": func(n *yaml.Node, path string) { c.Search.Texts = r.searchTexts(n, path) }})
 		},
+		"prepare": func(n *yaml.Node, path string) { c.Prepare = r.prepare(n, path) },
 		"resources": func(n *yaml.Node, path string) {
 			c.Resources = r.rules(n, path)
 		},
