@@ -3,15 +3,23 @@ package cache
 import (
 	"fmt"
 	"maps"
-	"slices"
 )
 
-// Restore fills an empty Store from its snapshot. Under the same index
-// definitions nothing is parsed or unpacked; under others, or with terms of
-// another version, the terms are taken anew, and everything is to be saved again. It fails, and leaves the Store
-// empty, when the snapshot contradicts itself. records and what they point to
-// belong to the Store afterwards.
+// Restore is RestoreFrom of records that are at hand, which belong to the Store afterwards.
 func (s *Store) Restore(saved Saved, records []Record) error {
+	r := NewRestoring()
+	for i := range records {
+		r.Add(records[i])
+	}
+	return s.RestoreFrom(saved, r)
+}
+
+// RestoreFrom fills an empty Store from its snapshot. Under the same index
+// definitions nothing is parsed or unpacked; under others, or with terms of
+// another version, the terms are taken anew, and everything is to be saved again. It fails, and
+// leaves the Store empty, when the snapshot contradicts itself.
+func (s *Store) RestoreFrom(saved Saved, loaded *Restoring) error {
+	defer loaded.Close()
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	e := s.extraction.Load()
@@ -22,7 +30,7 @@ func (s *Store) Restore(saved Saved, records []Record) error {
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", e.spec.Resource, err)
 	}
-	objs, err := restoreObjects(records, dictionaries, e.generation)
+	objs, err := loaded.objects(dictionaries, e.generation)
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", e.spec.Resource, err)
 	}
@@ -88,48 +96,6 @@ func openDictionaries(raw map[uint32][]byte) (map[uint32]*dictionary, error) {
 		dictionaries[id] = d
 	}
 	return dictionaries, nil
-}
-
-// restoreObjects makes objects of records, sorted by key.
-func restoreObjects(records []Record, dictionaries map[uint32]*dictionary, generation uint32) ([]*Object, error) {
-	objs := make([]*Object, len(records))
-	err := parallel(len(records), func(i int) (err error) {
-		objs[i], err = restoreObject(&records[i], dictionaries, generation)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if !slices.IsSortedFunc(objs, compareObjects) {
-		slices.SortFunc(objs, compareObjects)
-	}
-	for i := 1; i < len(objs); i++ {
-		if compareObjects(objs[i-1], objs[i]) == 0 {
-			return nil, fmt.Errorf("%s occurs twice", objs[i].Key())
-		}
-	}
-	return objs, nil
-}
-
-func restoreObject(r *Record, dictionaries map[uint32]*dictionary, generation uint32) (*Object, error) {
-	id := identity{r.Namespace, r.Name, r.UID, r.ResourceVersion}
-	if !id.valid() {
-		return nil, fmt.Errorf("%q is no valid key", r.Key.String())
-	}
-	o := &Object{data: r.Data, created: r.Created, size: r.Size, generation: generation}
-	o.setIdentity(id)
-	if r.Dictionary != 0 {
-		if o.dict = dictionaries[r.Dictionary]; o.dict == nil {
-			return nil, fmt.Errorf("%s: dictionary %d is missing", r.Key, r.Dictionary)
-		}
-	} else if len(r.Data) != int(r.Size) {
-		return nil, fmt.Errorf("%s: %d bytes of JSON, want %d", r.Key, len(r.Data), r.Size)
-	}
-	o.terms = make([]handle, len(r.Terms))
-	for i, t := range r.Terms {
-		o.terms[i] = intern(t.Index, t.Value)
-	}
-	return o, nil
 }
 
 // adopt goes on with the dictionary that most of objs are packed with.

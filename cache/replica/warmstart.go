@@ -19,7 +19,8 @@ func (i *Informer) restore() {
 	defer func() { <-i.factory.loads }()
 	start := time.Now()
 	spec := i.Spec()
-	saved, records, err := load(db, i.resource)
+	saved, loaded, err := load(db, i.resource)
+	defer loaded.Close()
 	switch {
 	case errors.Is(err, cache.ErrNoSnapshot):
 		return
@@ -31,7 +32,7 @@ func (i *Informer) restore() {
 		return
 	}
 	f := i.feedNow()
-	if err := f.store.Restore(saved, records); err != nil {
+	if err := f.store.RestoreFrom(saved, loaded); err != nil {
 		i.dropSnapshot(err.Error())
 		i.empty(f)
 		return
@@ -44,7 +45,7 @@ func (i *Informer) restore() {
 	i.snapshot.committed = saved.SavedAt
 	i.restored, i.restoredProof = saved, provenBefore(saved.ProvenAt, start)
 	i.mu.Unlock()
-	i.log.Debug("snapshot loaded", "objects", len(records), "resourceVersion", f.store.Version(), "duration", time.Since(start))
+	i.log.Debug("snapshot loaded", "objects", saved.Objects, "resourceVersion", f.store.Version(), "duration", time.Since(start))
 }
 
 // provenBefore is a proof of another process; zero if its clock was ahead of this
@@ -63,13 +64,13 @@ func (i *Informer) restoredStanding() standing {
 	return standing{held: true, proof: i.restoredProof}
 }
 
-func load(db cache.Snapshots, r cache.Resource) (cache.Saved, []cache.Record, error) {
-	var records []cache.Record
+func load(db cache.Snapshots, r cache.Resource) (cache.Saved, *cache.Restoring, error) {
+	loaded := cache.NewRestoring()
 	saved, err := db.Load(r, func(rec cache.Record) error {
-		records = append(records, rec)
+		loaded.Add(rec)
 		return nil
 	})
-	return saved, records, err
+	return saved, loaded, err
 }
 
 // empty puts an empty store in the place of one that holds half a snapshot. Nobody

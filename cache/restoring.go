@@ -1,0 +1,140 @@
+package cache
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// restoreBatch is how many records are made objects at once.
+const restoreBatch = 1024
+
+// Restoring makes objects of the records of a snapshot while they are read, on other
+// processors. It holds no record for longer than that takes: all of them would take as much
+// memory as the objects. It is not safe for concurrent use, and good for one Store.
+type Restoring struct {
+	batch   []Record
+	parts   []*restoredPart
+	workers errgroup.Group
+	// spare are batches that were made objects, to be filled again.
+	spare chan []Record
+}
+
+// restoredPart is what became of a batch.
+type restoredPart struct {
+	objects []*Object
+	// dictionaries are the ids of those that the objects are packed with: which there are, a
+	// snapshot says only after its records.
+	dictionaries []uint32
+}
+
+// NewRestoring begins with no objects. Whoever does not give it to Store.RestoreFrom calls
+// Close.
+func NewRestoring() *Restoring {
+	r := &Restoring{spare: make(chan []Record, 2*Workers())}
+	r.workers.SetLimit(Workers())
+	return r
+}
+
+// Add takes a record, which with all it points to belongs to the Restoring.
+func (r *Restoring) Add(rec Record) {
+	if r.batch = append(r.batch, rec); len(r.batch) >= restoreBatch {
+		r.flush()
+	}
+}
+
+// Close waits for what is under way.
+func (r *Restoring) Close() { _ = r.workers.Wait() }
+
+func (r *Restoring) flush() {
+	batch, part := r.batch, &restoredPart{}
+	r.parts = append(r.parts, part)
+	r.workers.Go(func() error {
+		err := part.restore(batch)
+		clear(batch)
+		select {
+		case r.spare <- batch[:0]:
+		default:
+		}
+		return err
+	})
+	select {
+	case r.batch = <-r.spare:
+	default:
+		r.batch = make([]Record, 0, restoreBatch)
+	}
+}
+
+func (p *restoredPart) restore(records []Record) error {
+	p.objects, p.dictionaries = make([]*Object, len(records)), make([]uint32, len(records))
+	for i := range records {
+		o, err := restoreObject(&records[i])
+		if err != nil {
+			return err
+		}
+		p.objects[i], p.dictionaries[i] = o, records[i].Dictionary
+	}
+	return nil
+}
+
+// objects are all, sorted by key, of a generation of index definitions. The Restoring is empty
+// afterwards.
+func (r *Restoring) objects(dictionaries map[uint32]*dictionary, generation uint32) ([]*Object, error) {
+	r.flush()
+	if err := r.workers.Wait(); err != nil {
+		return nil, err
+	}
+	n := 0
+	for _, p := range r.parts {
+		n += len(p.objects)
+	}
+	objs := make([]*Object, 0, n)
+	for _, p := range r.parts {
+		if err := p.unpackWith(dictionaries, generation); err != nil {
+			return nil, err
+		}
+		objs = append(objs, p.objects...)
+	}
+	r.batch, r.parts = nil, nil
+	if !slices.IsSortedFunc(objs, compareObjects) {
+		slices.SortFunc(objs, compareObjects)
+	}
+	for i := 1; i < len(objs); i++ {
+		if compareObjects(objs[i-1], objs[i]) == 0 {
+			return nil, fmt.Errorf("%s occurs twice", objs[i].Key())
+		}
+	}
+	return objs, nil
+}
+
+// unpackWith completes the objects, of which nobody else knows yet.
+func (p *restoredPart) unpackWith(dictionaries map[uint32]*dictionary, generation uint32) error {
+	for i, o := range p.objects {
+		o.generation = generation
+		if id := p.dictionaries[i]; id != 0 {
+			if o.dict = dictionaries[id]; o.dict == nil {
+				return fmt.Errorf("%s: dictionary %d is missing", o.Key(), id)
+			}
+		}
+	}
+	return nil
+}
+
+// restoreObject lacks its dictionary and its generation.
+func restoreObject(r *Record) (*Object, error) {
+	id := identity{r.Namespace, r.Name, r.UID, r.ResourceVersion}
+	if !id.valid() {
+		return nil, fmt.Errorf("%q is no valid key", r.Key.String())
+	}
+	if r.Dictionary == 0 && len(r.Data) != int(r.Size) {
+		return nil, fmt.Errorf("%s: %d bytes of JSON, want %d", r.Key, len(r.Data), r.Size)
+	}
+	o := &Object{data: r.Data, created: r.Created, size: r.Size}
+	o.setIdentity(id)
+	o.terms = make([]handle, len(r.Terms))
+	for i, t := range r.Terms {
+		o.terms[i] = intern(t.Index, t.Value)
+	}
+	return o, nil
+}
