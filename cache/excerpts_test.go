@@ -119,6 +119,16 @@ func TestExcerptsSayTheSame(t *testing.T) {
 			}
 		}
 	}
+	for _, path := range []string{"spec.n", "status.n"} {
+		p := mustPaths(t, path)[0]
+		found, err := s.Select(t.Context(), Query{Filter: pathFilter{path: p, want: "1", read: read}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found.Plan.Excerpts != s.Len() || found.Plan.Scanned != s.Len() {
+			t.Errorf("%s: %d of %d objects are told to have excerpts, of %d", path, found.Plan.Excerpts, found.Plan.Scanned, s.Len())
+		}
+	}
 	x := s.extraction.Load().excerpts
 	for name, set := range x.sets {
 		if kept := set.objects.Load(); kept != int64(s.Len()) {
@@ -127,6 +137,42 @@ func TestExcerptsSayTheSame(t *testing.T) {
 	}
 	if x.live.Load() != int64(s.Len()) || x.held() > x.limit.Load() {
 		t.Errorf("%d objects of %d, %d bytes of %d", x.live.Load(), s.Len(), x.held(), x.limit.Load())
+	}
+}
+
+// TestExcerptsSortTheSame: what is sorted by paths that no index covers comes in the same order
+// from excerpts, while objects come, change and go.
+func TestExcerptsSortTheSame(t *testing.T) {
+	s := numberedStore(t, 600)
+	random := rand.New(rand.NewPCG(3, 4))
+	version := 10_000
+	for round := range 20 {
+		for range random.IntN(30) {
+			version++
+			s.Apply("", Modified, numbered(t, s, random.IntN(700), random.IntN(10), version))
+		}
+		for _, text := range []string{"spec.n", "-spec.n,metadata.name", "status.n,-spec.n", "-metadata.name"} {
+			order, err := ParseOrder(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := s.Select(t.Context(), Query{Sort: order})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := s.objectsOf("")
+			if err := order.Sort(t.Context(), want); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(found.Objects, want) {
+				t.Fatalf("round %d: sorted by %s is another order", round, order)
+			}
+		}
+	}
+	for _, name := range []string{"spec.n", "spec.n,status.n"} {
+		if set := s.extraction.Load().excerpts.sets[name]; set == nil || set.objects.Load() != int64(s.Len()) {
+			t.Errorf("%s: no excerpts of all objects", name)
+		}
 	}
 }
 

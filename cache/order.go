@@ -77,10 +77,11 @@ func (o Order) Sort(ctx context.Context, objects []*Object) error {
 	return err
 }
 
-// sort is Sort that takes what it can from the indexed values of objects, which
-// indexed returns, and returns the paths that were read from the JSON instead.
-func (o Order) sort(ctx context.Context, objects []*Object, indexed func(rawjson.Path, []*Object) scalar.Column) ([]rawjson.Path, error) {
-	values, read, err := o.values(ctx, objects, indexed)
+// sort is Sort that takes what it can from the indexed values of objects, and from what is
+// kept of them, if they are all of one extraction, and returns the paths that were read from
+// the JSON, or an excerpt of it, instead of an index.
+func (o Order) sort(ctx context.Context, objects []*Object, of *extraction) ([]rawjson.Path, error) {
+	values, read, err := o.values(ctx, objects, of)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func (m *Matcher) sort(ctx context.Context, objects []*Object) ([]rawjson.Path, 
 	if len(m.query.Sort) == 0 || len(objects) < 2 {
 		return nil, nil
 	}
-	return m.query.Sort.sort(ctx, objects, m.extraction.indexed)
+	return m.query.Sort.sort(ctx, objects, m.extraction)
 }
 
 // indexed finds the values at path of objects among their terms. It returns nil
@@ -159,7 +160,7 @@ func heldValue(p rawjson.Path) func(*Object) string {
 
 // values finds the values to sort by: for each key, for each object, all it has.
 // It returns the paths that were read from the JSON, too.
-func (o Order) values(ctx context.Context, objects []*Object, indexed func(rawjson.Path, []*Object) scalar.Column) (values []scalar.Column, paths []rawjson.Path, err error) {
+func (o Order) values(ctx context.Context, objects []*Object, of *extraction) (values []scalar.Column, paths []rawjson.Path, err error) {
 	values = make([]scalar.Column, len(o))
 	var columns []int // of paths
 	var made []int    // those with computed values
@@ -172,8 +173,8 @@ func (o Order) values(ctx context.Context, objects []*Object, indexed func(rawjs
 			continue
 		}
 		held := heldValue(k.Path)
-		if held == nil && indexed != nil {
-			if values[c] = indexed(k.Path, objects); values[c] != nil {
+		if held == nil && of != nil {
+			if values[c] = of.indexed(k.Path, objects); values[c] != nil {
 				continue
 			}
 			values[c] = make(scalar.Column, len(objects))
@@ -195,7 +196,13 @@ func (o Order) values(ctx context.Context, objects []*Object, indexed func(rawjs
 	if err != nil {
 		return nil, nil, invalidf("sort", "%v", err)
 	}
-	err = Read(ctx, objects, func(_, i int, json []byte) error {
+	read := func(dst []byte, i int) ([]byte, error) { return objects[i].AppendJSON(dst) }
+	if of != nil && len(made) == 0 { // what is computed is made of the object as a whole
+		if kept := of.excerpts.about(paths, len(objects)); kept != nil {
+			read = func(dst []byte, i int) ([]byte, error) { return kept.append(dst, objects[i]) }
+		}
+	}
+	err = ReadAs(ctx, objects, read, func(_, i int, json []byte) error {
 		for _, c := range made {
 			if s := o[c].Value(json); !s.Missing() {
 				values[c][i] = []scalar.Value{s}

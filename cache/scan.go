@@ -11,7 +11,9 @@ import (
 type scanned struct {
 	objects []*Object
 	scanned int // had their JSON read, or what is known without it
-	faults  Faults
+	// excerpts is of about how many of those what is read was at hand.
+	excerpts int
+	faults   Faults
 }
 
 // filter keeps those of objs that match, in their order. It may reuse objs.
@@ -50,12 +52,12 @@ type scanFaults struct {
 func (s scanner) all(ctx context.Context, objs []*Object) (scanned, error) {
 	sc := &scan{scanner: s, objects: objs, keep: make([]bool, len(objs)), faults: make([]scanFaults, Workers())}
 	visit := func(worker, i int, json []byte) error { return sc.visit(ctx, worker, i, json) }
-	appendRead := s.readerOf(len(objs))
+	appendRead, excerpts := s.readerOf(len(objs))
 	read := func(dst []byte, i int) ([]byte, error) { return appendRead(dst, objs[i]) }
 	if err := ReadAs(ctx, objs, read, visit); err != nil {
 		return scanned{}, err
 	}
-	out := scanned{objects: objs[:0], scanned: len(objs), faults: sc.allFaults()}
+	out := scanned{objects: objs[:0], scanned: len(objs), excerpts: excerpts, faults: sc.allFaults()}
 	for i, o := range objs {
 		if sc.keep[i] {
 			out.objects = append(out.objects, o)

@@ -65,15 +65,15 @@ func (s scanner) appendRead(dst []byte, o *Object) ([]byte, error) {
 }
 
 // readerOf is how so many objects are read: as they are, or by what questions before have left
-// of them.
-func (s scanner) readerOf(objects int) func(dst []byte, o *Object) ([]byte, error) {
+// of them, which is so of about excerpts of them.
+func (s scanner) readerOf(objects int) (read func(dst []byte, o *Object) ([]byte, error), excerpts int) {
 	if s.identity {
-		return s.appendRead
+		return s.appendRead, 0
 	}
 	if kept := s.excerpts.about(s.reads, objects); kept != nil {
-		return kept.append
+		return kept.append, min(int(kept.objects.Load()), objects)
 	}
-	return s.appendRead
+	return s.appendRead, 0
 }
 
 func (s scanner) empty() bool { return s.extractor == nil && s.filter == nil }

@@ -29,6 +29,9 @@ type Plan struct {
 	Candidates int
 	// Scanned is how many of them had their JSON read to decide.
 	Scanned int
+	// Excerpts is of about how many of those what is read had been kept by the questions
+	// before.
+	Excerpts int
 	// Sorted is the index in whose order objects were found, empty if they were
 	// sorted or have the order of keys.
 	Sorted string
@@ -64,7 +67,7 @@ func (s *Store) selected(ctx context.Context, m *Matcher) (*Result, error) {
 	if result.Plan.Unsorted, err = found.matcher.sort(ctx, kept.objects); err != nil {
 		return nil, err
 	}
-	result.Objects, result.Plan.Scanned, result.Faults = kept.objects, kept.scanned, kept.faults
+	result.Objects, result.Plan.Scanned, result.Plan.Excerpts, result.Faults = kept.objects, kept.scanned, kept.excerpts, kept.faults
 	return result, nil
 }
 

@@ -21,6 +21,8 @@ type explanation struct {
 	Candidates int      `json:"candidates"`
 	Scanned    int      `json:"scanned"`
 	Matched    int      `json:"matched"`
+	// Excerpts is of about how many of Scanned what is read had been kept.
+	Excerpts int `json:"excerpts,omitempty"`
 	// SortedBy is the index in whose order the first objects were found.
 	SortedBy string `json:"sortedBy,omitempty"`
 	// FilterErrors are of objects that did not match for that reason.
@@ -38,7 +40,7 @@ func explain(res *viewed, r *cache.Result, matched int) explanation {
 	e := explanation{
 		Cluster: res.view.Spec.Cluster, Resource: res.view.Spec.Name(),
 		Objects: res.reader.Len(), Indexes: append([]string{}, r.Plan.Indexes...), Candidates: r.Plan.Candidates,
-		Scanned: r.Plan.Scanned, Matched: matched, SortedBy: r.Plan.Sorted, FilterErrors: faultsOf(r.Faults),
+		Scanned: r.Plan.Scanned, Matched: matched, SortedBy: r.Plan.Sorted, Excerpts: r.Plan.Excerpts, FilterErrors: faultsOf(r.Faults),
 	}
 	paths := slices.Clone(r.Plan.Unsorted)
 	if r.Plan.Scanned > 0 {
