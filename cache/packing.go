@@ -2,6 +2,7 @@ package cache
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -130,7 +131,7 @@ func (p *packing) train(samples [][]byte) bool {
 }
 
 func (p *packing) trainLocked(samples [][]byte) bool {
-	learned, judged := holdOut(samples)
+	learned, judged := holdOut(shuffled(samples))
 	d, err := train(newDictionaryID(), learned)
 	if err != nil {
 		// Plain objects are fine; more of them may do better.
@@ -152,9 +153,20 @@ func (p *packing) trainLocked(samples [][]byte) bool {
 	return true
 }
 
+// shuffled are samples in another order, the same each time. They come in the order of keys,
+// in which every namespace may have the same few objects: whoever takes every nth of them would
+// learn from one of those alone.
+func shuffled(samples [][]byte) [][]byte {
+	samples = slices.Clone(samples)
+	rng := rand.New(rand.NewPCG(1, 2))
+	rng.Shuffle(len(samples), func(i, j int) { samples[i], samples[j] = samples[j], samples[i] })
+	return samples
+}
+
 // holdOut keeps every third sample for judging. A dictionary holds some of what it learned from
 // as it is, so that it always does well on those: judged by them, a new dictionary would seem
 // better than the one in use where it is not, and all objects would be packed anew for nothing.
+// The one in use may have learned from some of those it is judged by, which errs on its side.
 func holdOut(samples [][]byte) (learned, judged [][]byte) {
 	for n, s := range samples {
 		if n%3 == 2 {
