@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/follow"
 )
 
 const (
@@ -14,14 +15,18 @@ const (
 	// long after nothing could be looked at.
 	keepEvery = 5 * time.Second
 	keepLook  = 100 * time.Millisecond
-	// keepShare is how many times as long as a look takes the pause after it is, at
-	// least: where very much changes, more than a ring holds, all is read anew. That of the
-	// first look, which reads everything, does not count.
+	// keepShare bounds what looking takes where very much changes, more than a ring holds, so
+	// that all is read anew each time: the pause is at least keepShare times the shorter of
+	// the last two looks. A single long one, as the first is, does not count.
 	keepShare = 20
+	// keepPatience is how long data that is still being listed is waited for before the first
+	// look: that wants the processors, too, and some would be read twice. A resource that
+	// never comes does not hold up the others for longer.
+	keepPatience = 30 * time.Second
 )
 
-// Prepared says what is computed of all objects before anybody asks for it. It takes memory
-// for every object, whether anybody asks or not.
+// Prepared says what is computed of all objects before anybody asks for it, each with half a
+// processor. It takes memory for every object, whether anybody asks or not.
 type Prepared struct{ Graph, Search bool }
 
 // keepAll keeps what is computed of all objects up to date until ctx ends, each by itself:
@@ -67,30 +72,56 @@ func (s *Server) prepareSearch(ctx context.Context, cluster string) error {
 // has changed since the one before; the first one, and one after long silence, read
 // everything.
 func (s *Server) keep(ctx context.Context, what string, update func(ctx context.Context, cluster string) error) {
-	var took time.Duration
+	kept := map[string]*keptCluster{}
 	for pause := keepLook; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(pause):
 		}
-		if pause = keepLook; s.syncing() {
-			continue // which wants the processors, and would have some read twice
+		clusters := s.Caches.Clusters()
+		if pause = keepEvery; len(clusters) == 0 {
+			pause = keepLook
 		}
-		began := time.Now()
-		for _, c := range s.Caches.Clusters() {
-			if err := update(ctx, c.Name); err != nil && ctx.Err() == nil {
+		for _, c := range clusters {
+			k := kept[c.Name]
+			if k == nil {
+				k = &keptCluster{since: time.Now()}
+				kept[c.Name] = k
+			}
+			if !k.begun && s.syncing(c.Name) && time.Since(k.since) < keepPatience {
+				pause = keepLook
+				continue
+			}
+			if time.Now().Before(k.next) {
+				continue
+			}
+			if err := k.look(ctx, c.Name, update); err != nil && ctx.Err() == nil {
 				s.log.Debug("cannot bring "+what+" up to date", "cluster", c.Name, "err", err)
 			}
 		}
-		before := took
-		took = time.Since(began)
-		pause = max(keepEvery, keepShare*min(took, before))
 	}
 }
 
-// syncing reports whether there is no data yet of anything, or of everything.
-func (s *Server) syncing() bool {
-	all := s.Caches.Resources()
-	return len(all) == 0 || slices.ContainsFunc(all, func(r Resource) bool { return r.View().State == cache.Syncing })
+// keptCluster is what keep knows of a cluster.
+type keptCluster struct {
+	since time.Time // when it was seen first
+	begun bool      // it was looked at
+	next  time.Time // when to look again
+	took  time.Duration
+}
+
+func (k *keptCluster) look(ctx context.Context, cluster string, update func(ctx context.Context, cluster string) error) error {
+	began := time.Now()
+	err := update(ctx, cluster)
+	before, now := k.took, time.Now()
+	k.begun, k.took = true, now.Sub(began)
+	k.next = now.Add(max(keepEvery, keepShare*min(k.took, before)))
+	return err
+}
+
+// syncing reports whether there is no data yet of any of a cluster's resources, or no resource.
+func (s *Server) syncing(cluster string) bool {
+	all := s.relations.resources(cluster)
+	return len(all) == 0 || slices.ContainsFunc(all, func(r follow.Resource) bool { return r.View().State == cache.Syncing })
 }

@@ -69,3 +69,42 @@ func TestPrepared(t *testing.T) {
 		})
 	}
 }
+
+// TestKeptBesideSyncing: a resource that never comes, and a cluster of which nothing is known,
+// do not keep others from being prepared.
+func TestKeptBesideSyncing(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.Prepare = Prepared{Search: true} })
+	w.caches.clusters = append([]cache.ClusterStatus{{Name: "unknown"}}, w.caches.clusters...)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		search, err := w.relations.search("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.nodes.set(cache.Syncing, "")
+		go func() {
+			defer close(done)
+			w.keepAll(ctx)
+		}()
+		for _, c := range []struct {
+			after time.Duration
+			known bool
+		}{{keepPatience - 2*keepLook, false}, {4 * keepLook, true}} {
+			time.Sleep(c.after)
+			synctest.Wait()
+			if known := search.Stats().Objects > 0; known != c.known {
+				t.Errorf("after %v objects can be found: %v", c.after, known)
+			}
+		}
+		before := search.Stats().Objects
+		w.pods.replace(t, "101", pod("a", "new", "web", "n1", 101))
+		time.Sleep(keepEvery + 2*keepLook)
+		synctest.Wait()
+		if now := search.Stats().Objects; now == before {
+			t.Errorf("%d objects can be found as before", now)
+		}
+		cancel()
+		<-done
+	})
+}

@@ -43,8 +43,10 @@ type Updater[R any] struct {
 	// entered is what the Sink is computed from. It is nil before anything was entered,
 	// while something is, and after that has failed.
 	entered atomic.Pointer[moment]
-	waiting atomic.Int32                  // how many wait for the update under way
-	ended   atomic.Pointer[chan struct{}] // closed when the next update, or the one under way, has ended
+	haste   haste
+	// preparing ends the Prepare under way, nil if there is none.
+	preparing atomic.Pointer[context.CancelFunc]
+	ended     atomic.Pointer[chan struct{}] // closed when the next update, or the one under way, has ended
 
 	turn     chan struct{} // held by whoever updates; guards all below
 	follower Follower
@@ -95,24 +97,32 @@ func (u *Updater[R]) updateAndTell(ctx context.Context) error {
 	return err
 }
 
-// Prepare is Update before anybody asks. It takes half a processor, until somebody waits for
-// it: then it goes on like any Update.
+// Prepare is Update before anybody asks. It reads objects with half a processor, until
+// somebody waits for it: then it goes on like any Update.
 func (u *Updater[R]) Prepare(ctx context.Context) error {
-	mine, err := u.await(ctx, *u.ended.Load())
-	if !mine {
-		return err
+	ctx, cancel := context.WithCancel(context.WithValue(ctx, unhurried{}, true))
+	defer cancel()
+	for mine := false; !mine; {
+		var err error
+		mine, err = u.await(ctx, *u.ended.Load())
+		if err != nil || !mine && u.entered.Load() != nil { // nil: somebody else's has failed
+			return err
+		}
 	}
 	defer func() { <-u.turn }()
-	return u.updateAndTell(context.WithValue(ctx, unhurried{}, true))
+	u.preparing.Store(&cancel)
+	defer u.preparing.Store(nil)
+	return u.updateAndTell(ctx)
 }
 
 // unhurried is the key of contexts that nobody waits for.
 type unhurried struct{}
 
-// Hurry makes a Prepare that is under way go on like an Update, until done is called.
-func (u *Updater[R]) Hurry() (done func()) {
-	u.waiting.Add(1)
-	return func() { u.waiting.Add(-1) }
+// Interrupt ends a Prepare that is under way: what it prepares is to be forgotten.
+func (u *Updater[R]) Interrupt() {
+	if cancel := u.preparing.Load(); cancel != nil {
+		(*cancel)()
+	}
 }
 
 // Current is Update for a Sink whose Learn need not hear of what has not changed. Where
@@ -148,7 +158,7 @@ func (u *Updater[R]) await(ctx context.Context, ended <-chan struct{}) (mine boo
 	default:
 	}
 	defer cache.Pause(ctx)()
-	defer u.Hurry()()
+	defer u.haste.begin()()
 	select {
 	case u.turn <- struct{}{}:
 		return true, nil
@@ -241,6 +251,9 @@ func (u *Updater[R]) reset() {
 // memory of the first time.
 const batch = 1024
 
+// bit is how many objects are read at a time where nobody waits for them.
+const bit = 64
+
 func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 	r := d.View.Spec.Resource
 	if d.Empty() || !d.View.Readable() && !u.loaded[r] {
@@ -259,9 +272,11 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 	})
 	u.sink.Enter(r, nil, gone)
 	for objects := range slices.Chunk(changed, batch) {
-		if err := u.enterBatch(ctx, r, objects); err != nil {
+		read, err := u.readBatch(ctx, r, objects)
+		if err != nil {
 			return err
 		}
+		u.sink.Enter(r, read, nil)
 	}
 	if u.loaded[r] = true; !d.View.Readable() {
 		delete(u.loaded, r)
@@ -269,24 +284,31 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 	return nil
 }
 
-// enterBatch returns when others have had the processors for as long, if nobody waits.
-func (u *Updater[R]) enterBatch(ctx context.Context, r cache.Resource, objects []*cache.Object) error {
-	began := time.Now()
-	if ctx.Value(unhurried{}) == nil || u.waiting.Load() > 0 {
-		u.sink.Enter(r, u.readAll(r, objects, cache.Workers()), nil)
-		return ctx.Err()
+// readBatch reads objects as fast as it can, or, where nobody waits, bit by bit with a rest
+// after each.
+func (u *Updater[R]) readBatch(ctx context.Context, r cache.Resource, objects []*cache.Object) (all []R, err error) {
+	for ctx.Value(unhurried{}) != nil && len(objects) > 0 && ctx.Err() == nil {
+		hurry := u.haste.begun()
+		if hurry == nil {
+			break
+		}
+		began, n := time.Now(), min(bit, len(objects))
+		for _, o := range objects[:n] {
+			all = append(all, u.sink.Read(r, o))
+		}
+		objects = objects[n:]
+		rest := time.NewTimer(time.Since(began))
+		select {
+		case <-rest.C:
+		case <-hurry:
+		case <-ctx.Done():
+		}
+		rest.Stop()
 	}
-	u.sink.Enter(r, u.readAll(r, objects, 1), nil)
-	if u.waiting.Load() > 0 {
-		return ctx.Err()
+	if err := ctx.Err(); err != nil && len(objects) > 0 {
+		return nil, err
 	}
-	rest := time.NewTimer(time.Since(began))
-	defer rest.Stop()
-	select {
-	case <-rest.C:
-	case <-ctx.Done():
-	}
-	return ctx.Err()
+	return append(all, u.readAll(r, objects)...), nil
 }
 
 // leftOut lists what was entered and is not among objects.
@@ -305,12 +327,12 @@ func (u *Updater[R]) leftOut(r cache.Resource, objects []*cache.Object) []cache.
 	})
 }
 
-// readAll reads objects on so many processors.
-func (u *Updater[R]) readAll(r cache.Resource, objects []*cache.Object, processors int) []R {
+// readAll reads objects on all processors.
+func (u *Updater[R]) readAll(r cache.Resource, objects []*cache.Object) []R {
 	const chunk = 32
 	all := make([]R, len(objects))
 	var workers errgroup.Group
-	workers.SetLimit(processors)
+	workers.SetLimit(cache.Workers())
 	for start := 0; start < len(objects); start += chunk {
 		workers.Go(func() error {
 			for i := start; i < min(start+chunk, len(objects)); i++ {

@@ -309,15 +309,18 @@ func (s *slow) Read(r cache.Resource, o *cache.Object) *cache.Object {
 }
 
 // TestPrepare: what nobody waits for takes half of one processor; with somebody waiting it
-// goes on like any other update, and is not done twice.
+// goes on like any other update at once, and is not done twice.
 func TestPrepare(t *testing.T) {
-	const batches = 3
-	for name, waits := range map[string]bool{"nobody waits": false, "somebody waits": true} {
+	const objects = 3 * batch
+	aBit := bit * time.Millisecond
+	for name, arrives := range map[string]time.Duration{
+		"nobody waits": 0, "while it reads": 6*aBit + aBit/2, "while it rests": 7*aBit + time.Millisecond,
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pods := newResource(t, "pods")
 				defer pods.Store().Close()
-				for n := range batches * batch {
+				for n := range objects {
 					apply(t, pods, cache.Added, fmt.Sprint(n), n+10)
 				}
 				sink := &slow{entered: entered{}}
@@ -326,30 +329,83 @@ func TestPrepare(t *testing.T) {
 				began := time.Now()
 				prepared := make(chan error, 1)
 				go func() { prepared <- u.Prepare(t.Context()) }()
-				want, most := 2*batches*batch*time.Millisecond, 1
-				if waits {
-					time.Sleep(batch / 2 * time.Millisecond)
+				want, most := 2*objects*time.Millisecond, 1
+				if arrives > 0 {
+					time.Sleep(arrives)
 					if err := u.Update(t.Context(), locker(func() {})); err != nil {
 						t.Error(err)
 					}
 					most = cache.Workers()
-					want = batch * time.Millisecond * time.Duration(1+(batches-1)/float64(most))
+					want = arrives + aBit + time.Duration(float64(objects-arrives.Milliseconds()/2)/float64(most))*time.Millisecond
 				}
 				if err := <-prepared; err != nil {
 					t.Error(err)
 				}
-				if took := time.Since(began); took > want+batch*time.Millisecond/2 {
+				if took := time.Since(began); took > want {
 					t.Errorf("it took %v, want %v", took, want)
 				}
 				if got := int(sink.most.Load()); got != most {
 					t.Errorf("%d objects read at once, want %d", got, most)
 				}
-				if got := len(sink.entered[pods.Spec().Resource]); got != batches*batch {
+				if got := len(sink.entered[pods.Spec().Resource]); got != objects {
 					t.Errorf("%d objects entered", got)
 				}
 			})
 		})
 	}
+}
+
+// TestPrepareInterrupted: what is to be forgotten is not prepared to its end first.
+func TestPrepareInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := newResource(t, "pods")
+		defer pods.Store().Close()
+		for n := range 2 * batch {
+			apply(t, pods, cache.Added, fmt.Sprint(n), n+10)
+		}
+		u := NewUpdater(func() []Resource { return []Resource{pods} }, &slow{entered: entered{}})
+		defer u.Close()
+		u.Interrupt() // nothing
+		prepared := make(chan error, 1)
+		go func() { prepared <- u.Prepare(t.Context()) }()
+		time.Sleep(bit * 3 / 2 * time.Millisecond)
+		began := time.Now()
+		u.Interrupt()
+		if err := <-prepared; !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		if took := time.Since(began); took > bit*time.Millisecond {
+			t.Errorf("it took %v more", took)
+		}
+	})
+}
+
+// TestPrepareAfterFailure: an update of somebody else that fails has prepared nothing.
+func TestPrepareAfterFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := newResource(t, "pods")
+		defer pods.Store().Close()
+		for n := range 2 * batch {
+			apply(t, pods, cache.Added, fmt.Sprint(n), n+10)
+		}
+		sink := &slow{entered: entered{}}
+		u := NewUpdater(func() []Resource { return []Resource{pods} }, sink)
+		defer u.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() { failed <- u.Update(ctx, locker(func() {})) }()
+		synctest.Wait()
+		go func() {
+			time.Sleep(time.Millisecond)
+			cancel()
+		}()
+		if err := u.Prepare(t.Context()); err != nil || len(sink.entered[pods.Spec().Resource]) != 2*batch {
+			t.Errorf("%d objects entered (%v)", len(sink.entered[pods.Spec().Resource]), err)
+		}
+		if err := <-failed; !errors.Is(err, context.Canceled) {
+			t.Errorf("the first update: %v", err)
+		}
+	})
 }
 
 // TestPrepareEnds: it ends with its context, while it rests, too.

@@ -76,7 +76,7 @@ func (g *Graph) Declare(declared []Rule) error {
 	if err != nil {
 		return err
 	}
-	defer g.updater.Hurry()()
+	g.updater.Interrupt()
 	g.asking.Lock()
 	defer g.asking.Unlock()
 	g.ruleset = rules

@@ -84,7 +84,7 @@ func (s *Search) Declare(texts map[string][]string) error {
 	if err != nil {
 		return err
 	}
-	defer s.updater.Hurry()()
+	s.updater.Interrupt()
 	s.asking.Lock()
 	defer s.asking.Unlock()
 	s.readers = readers
