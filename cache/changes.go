@@ -81,16 +81,16 @@ func (s *Store) TakeChanges() (Batch, bool) {
 	s.mu.Unlock()
 
 	if taken.reset {
-		b.Whole = make([]*Object, 0, objects.Len())
+		b.Objects = make([]*Object, 0, objects.Len())
 		objects.Scan(func(e entry) bool {
-			b.Whole = append(b.Whole, e.obj)
+			b.Objects = append(b.Objects, e.obj)
 			return true
 		})
 		return b, true
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(taken.keys), Key.Compare) {
 		if e, ok := objects.Get(probe(k)); ok {
-			b.Put = append(b.Put, e.obj.record())
+			b.Objects = append(b.Objects, e.obj)
 		} else {
 			b.Delete = append(b.Delete, k)
 		}
@@ -133,8 +133,8 @@ func (s *Store) GiveBack(b Batch) {
 		s.dirty.all()
 		return
 	}
-	for _, r := range b.Put {
-		s.dirty.add(r.Key)
+	for i := range b.Len() {
+		s.dirty.add(b.Key(i))
 	}
 	for _, k := range b.Delete {
 		s.dirty.add(k)

@@ -9,7 +9,9 @@ import (
 func (s *Store) Restore(saved Saved, records []Record) error {
 	r := NewRestoring()
 	for i := range records {
-		r.Add(records[i])
+		if r.Add(records[i]) != nil {
+			break // RestoreFrom says so
+		}
 	}
 	return s.RestoreFrom(saved, r)
 }

@@ -3,6 +3,7 @@ package cache
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -17,6 +18,7 @@ type Restoring struct {
 	batch   []Record
 	parts   []*restoredPart
 	workers errgroup.Group
+	failed  atomic.Bool // a record could not be made an object
 	// spare are batches that were made objects, to be filled again.
 	spare chan []Record
 }
@@ -37,21 +39,32 @@ func NewRestoring() *Restoring {
 	return r
 }
 
-// Add takes a record, which with all it points to belongs to the Restoring.
-func (r *Restoring) Add(rec Record) {
+// Add takes a record, which with all it points to belongs to the Restoring. The error is that
+// of a record before.
+func (r *Restoring) Add(rec Record) error {
 	if r.batch = append(r.batch, rec); len(r.batch) >= restoreBatch {
 		r.flush()
 	}
+	if r.failed.Load() {
+		return r.workers.Wait()
+	}
+	return nil
 }
 
-// Close waits for what is under way.
-func (r *Restoring) Close() { _ = r.workers.Wait() }
+// Close waits for what is under way, and forgets everything.
+func (r *Restoring) Close() {
+	_ = r.workers.Wait()
+	r.batch, r.parts = nil, nil
+}
 
 func (r *Restoring) flush() {
 	batch, part := r.batch, &restoredPart{}
 	r.parts = append(r.parts, part)
 	r.workers.Go(func() error {
 		err := part.restore(batch)
+		if err != nil {
+			r.failed.Store(true)
+		}
 		clear(batch)
 		select {
 		case r.spare <- batch[:0]:
@@ -78,8 +91,7 @@ func (p *restoredPart) restore(records []Record) error {
 	return nil
 }
 
-// objects are all, sorted by key, of a generation of index definitions. The Restoring is empty
-// afterwards.
+// objects are all, sorted by key, of a generation of index definitions.
 func (r *Restoring) objects(dictionaries map[uint32]*dictionary, generation uint32) ([]*Object, error) {
 	r.flush()
 	if err := r.workers.Wait(); err != nil {
@@ -96,7 +108,6 @@ func (r *Restoring) objects(dictionaries map[uint32]*dictionary, generation uint
 		}
 		objs = append(objs, p.objects...)
 	}
-	r.batch, r.parts = nil, nil
 	if !slices.IsSortedFunc(objs, compareObjects) {
 		slices.SortFunc(objs, compareObjects)
 	}

@@ -31,7 +31,9 @@ func TestRestoring(t *testing.T) {
 		s := newStore(t, thingSpec)
 		loaded := NewRestoring()
 		for _, r := range records {
-			loaded.Add(r)
+			if err := loaded.Add(r); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := s.RestoreFrom(Saved{Spec: thingSpec, Terms: termsVersion, ResourceVersions: map[string]string{"": "9999"}}, loaded); err != nil {
 			t.Fatal(err)
@@ -59,7 +61,9 @@ func TestRestoringRefuses(t *testing.T) {
 			if i == bad {
 				r.Name = ""
 			}
-			loaded.Add(r)
+			if loaded.Add(r) != nil && i <= bad {
+				t.Errorf("an error of record %d, %d is bad", i, bad)
+			}
 		}
 		err := s.RestoreFrom(Saved{Spec: thingSpec, Terms: termsVersion}, loaded)
 		if err == nil || !strings.Contains(err.Error(), "is no valid key") || s.Len() != 0 {
@@ -68,7 +72,9 @@ func TestRestoringRefuses(t *testing.T) {
 	}
 	loaded := NewRestoring()
 	for _, r := range someRecords() {
-		loaded.Add(r)
+		if err := loaded.Add(r); err != nil {
+			t.Fatal(err)
+		}
 	}
 	loaded.Close()
 }

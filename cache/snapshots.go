@@ -19,7 +19,7 @@ type Snapshots interface {
 	// everything yielded must be thrown away.
 	Load(r Resource, yield func(Record) error) (Saved, error)
 	// Commit makes all batches and all changes of ledgers durable in one
-	// transaction: all or nothing. Without batches it is a transaction of the
+	// transaction: all or nothing. What a batch has to write are its Records. Without batches it is a transaction of the
 	// ledgers alone; with neither it does nothing. It refuses with ErrNoSnapshot or
 	// ErrCorrupt a batch or a change without Reset that has nothing sound to add
 	// to; what was saved is then not to be relied on, and the next batch of every
@@ -108,23 +108,23 @@ type Batch struct {
 	// Put are records to write, Delete keys to remove.
 	Put    []Record
 	Delete []Key
-	// Whole are objects whose records are to be written as well: those of a Reset. Made all
-	// at once, the records of a large resource would take as much memory as its objects.
-	Whole []*Object
+	// Objects are objects whose records are to be written as well. Made all at once, the
+	// records of a large resource would take as much memory as its objects.
+	Objects []*Object
 	// Retired are ids of saved dictionaries that no record refers to any more
 	// once this batch is committed.
 	Retired []uint32
 }
 
-// Len is how many records there are to write, those of Whole after those of Put.
-func (b *Batch) Len() int { return len(b.Put) + len(b.Whole) }
+// Len is how many records there are to write, those of Objects after those of Put.
+func (b *Batch) Len() int { return len(b.Put) + len(b.Objects) }
 
-// Record is the i-th of them. Those of Whole are made for each call.
+// Record is the i-th of them. Those of Objects are made for each call.
 func (b *Batch) Record(i int) Record {
 	if i < len(b.Put) {
 		return b.Put[i]
 	}
-	return b.Whole[i-len(b.Put)].record()
+	return b.Objects[i-len(b.Put)].record()
 }
 
 // Key and Dictionary are those of the i-th record, which need not be made for them.
@@ -132,14 +132,14 @@ func (b *Batch) Key(i int) Key {
 	if i < len(b.Put) {
 		return b.Put[i].Key
 	}
-	return b.Whole[i-len(b.Put)].Key()
+	return b.Objects[i-len(b.Put)].Key()
 }
 
 func (b *Batch) Dictionary(i int) uint32 {
 	if i < len(b.Put) {
 		return b.Put[i].Dictionary
 	}
-	return b.Whole[i-len(b.Put)].dictionaryID()
+	return b.Objects[i-len(b.Put)].dictionaryID()
 }
 
 // Records are all of them, one after the other.

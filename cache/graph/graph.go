@@ -91,8 +91,8 @@ func (g *Graph) Edges() []string {
 	return slices.Clone(g.edgeKinds)
 }
 
-// Prepare reads before anybody asks what the next question would have to read, with half a
-// processor.
+// Prepare reads with half a processor, before anybody asks, what the next question would have
+// to read.
 func (g *Graph) Prepare(ctx context.Context) error {
 	g.asking.RLock()
 	defer g.asking.RUnlock()

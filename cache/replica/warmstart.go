@@ -66,10 +66,7 @@ func (i *Informer) restoredStanding() standing {
 
 func load(db cache.Snapshots, r cache.Resource) (cache.Saved, *cache.Restoring, error) {
 	loaded := cache.NewRestoring()
-	saved, err := db.Load(r, func(rec cache.Record) error {
-		loaded.Add(rec)
-		return nil
-	})
+	saved, err := db.Load(r, loaded.Add)
 	return saved, loaded, err
 }
 

@@ -92,8 +92,8 @@ func (s *Search) Declare(texts map[string][]string) error {
 	return nil
 }
 
-// Prepare reads before anybody asks what the next question would have to read, with half a
-// processor.
+// Prepare reads with half a processor, before anybody asks, what the next question would have
+// to read.
 func (s *Search) Prepare(ctx context.Context) error {
 	s.asking.RLock()
 	defer s.asking.RUnlock()
