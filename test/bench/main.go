@@ -28,6 +28,9 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == peerCommand {
 		os.Exit(runPeer(ctx, os.Args[2:], os.Stdin, os.Stdout))
 	}
+	if len(os.Args) > 1 && os.Args[1] == standInCommand {
+		os.Exit(runStandIn(os.Args[2:], os.Stdin, os.Stdout))
+	}
 	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return
@@ -82,6 +85,9 @@ func parseFlags(args []string) (options, error) {
 	}
 	if o.pods < 1 || o.rounds < 1 || o.duration < time.Second {
 		return o, errors.New("--pods and --rounds must be at least 1, --duration at least 1s")
+	}
+	if o.pods >= standInPods && rows != strings.Join(groupNames(), ",") {
+		return o, fmt.Errorf("--rows: with %d pods and more there is one group, of a stand-in for the API server", standInPods)
 	}
 	var err, perr error
 	o.groups, err = parseGroups(rows)
@@ -180,10 +186,17 @@ func obtain(ctx context.Context, o options) (*report, error) {
 
 // measureAll measures all that is asked for.
 func measureAll(ctx context.Context, o options) (*report, error) {
-	for _, program := range []string{o.informerd, o.devcluster} {
+	programs := []string{o.informerd, o.devcluster}
+	if o.pods >= standInPods {
+		programs = programs[:1]
+	}
+	for _, program := range programs {
 		if _, err := os.Stat(program); err != nil {
 			return nil, fmt.Errorf("%w: run make build devcluster", err)
 		}
+	}
+	if o.pods >= standInPods {
+		return measureLarge(ctx, o)
 	}
 	b, err := newBench(ctx, o)
 	if err != nil {

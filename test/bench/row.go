@@ -143,6 +143,8 @@ func ratioText(ratio float64) string {
 // formatFigure is a figure with a unit that suits it.
 func formatFigure(v float64, unit string) string {
 	switch {
+	case unit == unitSeconds && v != 0 && math.Abs(v) < 1e-4:
+		return trimmed(v*1e6) + " us"
 	case unit == unitSeconds && math.Abs(v) < 1:
 		return trimmed(v*1e3) + " ms"
 	case unit == unitSeconds:

@@ -1,0 +1,104 @@
+package standin
+
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+//go:embed pod.json
+var podTemplate string
+
+// Pods are pods that are made when they are asked for: the same of the same number and
+// resourceVersion. Fifty in a row are of one ReplicaSet, and forty are on a node.
+type Pods struct {
+	Count int
+	// parts are text and, between two of them, what stands there in each pod.
+	parts, names []string
+}
+
+// whole is how a pod begins, but for its brace, that is no item of a list.
+const whole = `"apiVersion":"v1","kind":"Pod",`
+
+var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
+
+// NewPods makes so many.
+func NewPods(count int) *Pods {
+	text := strings.TrimPrefix(strings.TrimSpace(podTemplate), "{"+whole)
+	return &Pods{Count: count, parts: placeholder.Split(text, -1), names: placeholder.FindAllString(text, -1)}
+}
+
+// mixed is a number that looks like chance, the same of the same x.
+func mixed(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+const (
+	podsOfSet  = 50
+	podsOfNode = 40
+	namespaces = 1000
+)
+
+func set(i int) uint64 { return mixed(uint64(i / podsOfSet)) }
+
+// Namespace, Name and IP are those of pod i.
+func (p *Pods) Namespace(i int) string { return fmt.Sprintf("team-%04d", i/podsOfSet%namespaces) }
+func (p *Pods) Name(i int) string {
+	return fmt.Sprintf("service-%04d-%010x-%07d", i/podsOfSet, set(i)&0xffffffffff, i)
+}
+
+func (p *Pods) IP(i int) string {
+	h := mixed(uint64(i))
+	return fmt.Sprintf("10.%d.%d.%d", byte(h), byte(h>>8), byte(h>>16))
+}
+
+// Append appends pod i as it is at a version.
+func (p *Pods) Append(b []byte, i, version int) []byte {
+	return p.appendRest(append(b, "{"+whole...), i, version)
+}
+
+// AppendItem is Append for a list, whose items do not say what they are.
+func (p *Pods) AppendItem(b []byte, i, version int) []byte {
+	return p.appendRest(append(b, '{'), i, version)
+}
+
+func (p *Pods) appendRest(b []byte, i, version int) []byte {
+	random := mixed(uint64(i))
+	digest := random
+	for n, name := range p.names {
+		b = append(b, p.parts[n]...)
+		switch name {
+		case "{version}":
+			b = strconv.AppendInt(b, int64(version), 10)
+		case "{name}":
+			b = append(b, p.Name(i)...)
+		case "{namespace}":
+			b = append(b, p.Namespace(i)...)
+		case "{app}":
+			b = fmt.Appendf(b, "service-%04d", i/podsOfSet)
+		case "{uid}":
+			b = fmt.Appendf(b, "%08x-%04x-4%03x-8%03x-%012x", uint32(random), uint16(random>>32), uint16(random>>48)&0xfff, i&0xfff, i)
+		case "{owner}":
+			b = fmt.Appendf(b, "%08x-0000-4000-8000-%012x", uint32(set(i)), i/podsOfSet)
+		case "{node}":
+			b = fmt.Appendf(b, "node-%05d", i%max(1, p.Count/podsOfNode))
+		case "{hash}":
+			b = fmt.Appendf(b, "%010x", set(i)&0xffffffffff)
+		case "{ip}":
+			b = append(b, p.IP(i)...)
+		case "{restarts}":
+			b = strconv.AppendInt(b, int64(version%7), 10)
+		case "{digest}":
+			for range 4 {
+				digest = mixed(digest)
+				b = fmt.Appendf(b, "%016x", digest)
+			}
+		}
+	}
+	return append(b, p.parts[len(p.names)]...)
+}

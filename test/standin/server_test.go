@@ -1,0 +1,111 @@
+package standin
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+func start(t *testing.T, pods int) (*Server, *kubernetes.Clientset) {
+	t.Helper()
+	s := New(pods)
+	served := httptest.NewServer(s)
+	t.Cleanup(served.Close)
+	c, err := kubernetes.NewForConfig(&rest.Config{Host: served.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, c
+}
+
+// TestStandIn: client-go lists, pages, gets and watches it, and all of them agree.
+func TestStandIn(t *testing.T) {
+	const count = 120
+	s, c := start(t, count)
+	s.Change(10)
+	all, err := c.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]corev1.Pod{}
+	for _, p := range all.Items {
+		known[p.Namespace+"/"+p.Name] = p
+	}
+	if len(known) != count || all.ResourceVersion != "1130" {
+		t.Fatalf("%d pods at %s", len(known), all.ResourceVersion)
+	}
+	var paged []corev1.Pod
+	options := metav1.ListOptions{Limit: 50}
+	for {
+		page, err := c.CoreV1().Pods("").List(t.Context(), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Change(1) // which later pages do not see
+		paged = append(paged, page.Items...)
+		if options.Continue = page.Continue; options.Continue == "" {
+			break
+		}
+	}
+	if len(paged) != count {
+		t.Errorf("%d pods in pages", len(paged))
+	}
+	for _, p := range paged {
+		if of := known[p.Namespace+"/"+p.Name]; of.UID != p.UID || of.ResourceVersion != p.ResourceVersion {
+			t.Errorf("%s is %s in a page, %s in the list", p.Name, p.ResourceVersion, of.ResourceVersion)
+		}
+	}
+	w, err := c.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{ResourceVersion: all.ResourceVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	s.Change(40)
+	for range 40 + 3 {
+		e := <-w.ResultChan()
+		p, ok := e.Object.(*corev1.Pod)
+		if !ok {
+			t.Fatalf("event %+v", e)
+		}
+		p.TypeMeta = metav1.TypeMeta{} // of lists and gets client-go leaves it out
+		known[p.Namespace+"/"+p.Name] = *p
+	}
+	for _, p := range known {
+		got, err := c.CoreV1().Pods(p.Namespace).Get(t.Context(), p.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, _ := json.Marshal(p); !sameJSON(t, want, got) {
+			t.Errorf("%s is another pod than that of list and watch", p.Name)
+		}
+	}
+}
+
+func sameJSON(t *testing.T, want []byte, got *corev1.Pod) bool {
+	t.Helper()
+	text, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(want) == string(text)
+}
+
+// TestRefuses: what it does not have is an error.
+func TestRefuses(t *testing.T) {
+	_, c := start(t, 10)
+	if _, err := c.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{LabelSelector: "a=b"}); !apierrors.IsBadRequest(err) {
+		t.Errorf("with a selector: %v", err)
+	}
+	if _, err := c.CoreV1().Pods("team-0000").Get(t.Context(), "service-0000-1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a pod that is not: %v", err)
+	}
+	if _, err := c.CoreV1().Services("").List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("services: %v", err)
+	}
+}
