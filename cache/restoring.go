@@ -40,7 +40,7 @@ func NewRestoring() *Restoring {
 }
 
 // Add takes a record, which with all it points to belongs to the Restoring. The error is that
-// of a record before.
+// of a record so far.
 func (r *Restoring) Add(rec Record) error {
 	if r.batch = append(r.batch, rec); len(r.batch) >= restoreBatch {
 		r.flush()

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -30,7 +31,7 @@ const (
 type Prepared struct{ Graph, Search bool }
 
 // keepAll keeps what is computed of all objects up to date until ctx ends, each by itself:
-// what takes long does not hold up the others.
+// what takes long does not hold up the others. Of each the clusters follow one another.
 func (s *Server) keepAll(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { s.keepHealth(ctx) })
@@ -83,13 +84,16 @@ func (s *Server) keep(ctx context.Context, what string, update func(ctx context.
 		if pause = keepEvery; len(clusters) == 0 {
 			pause = keepLook
 		}
+		maps.DeleteFunc(kept, func(name string, _ *keptCluster) bool {
+			return !slices.ContainsFunc(clusters, func(c cache.ClusterStatus) bool { return c.Name == name })
+		})
 		for _, c := range clusters {
 			k := kept[c.Name]
 			if k == nil {
-				k = &keptCluster{since: time.Now()}
+				k = &keptCluster{}
 				kept[c.Name] = k
 			}
-			if !k.begun && s.syncing(c.Name) && time.Since(k.since) < keepPatience {
+			if !k.begun && k.waits(s.relations.resources(c.Name)) {
 				pause = keepLook
 				continue
 			}
@@ -105,23 +109,33 @@ func (s *Server) keep(ctx context.Context, what string, update func(ctx context.
 
 // keptCluster is what keep knows of a cluster.
 type keptCluster struct {
-	since time.Time // when it was seen first
-	begun bool      // it was looked at
-	next  time.Time // when to look again
-	took  time.Duration
+	since time.Time     // when it had a resource first
+	begun bool          // it was looked at
+	next  time.Time     // when to look again
+	took  time.Duration // the last look
+}
+
+// waits reports whether there is no resource yet, or no data yet of any.
+func (k *keptCluster) waits(all []follow.Resource) bool {
+	if len(all) == 0 {
+		return true
+	}
+	if k.since.IsZero() {
+		k.since = time.Now()
+	}
+	return time.Since(k.since) < keepPatience && slices.ContainsFunc(all, func(r follow.Resource) bool { return r.View().State == cache.Syncing })
 }
 
 func (k *keptCluster) look(ctx context.Context, cluster string, update func(ctx context.Context, cluster string) error) error {
 	began := time.Now()
 	err := update(ctx, cluster)
-	before, now := k.took, time.Now()
+	now := time.Now()
+	if err != nil { // it is no measure of what a whole look takes
+		k.next = now.Add(keepEvery)
+		return err
+	}
+	before := k.took
 	k.begun, k.took = true, now.Sub(began)
 	k.next = now.Add(max(keepEvery, keepShare*min(k.took, before)))
-	return err
-}
-
-// syncing reports whether there is no data yet of any of a cluster's resources, or no resource.
-func (s *Server) syncing(cluster string) bool {
-	all := s.relations.resources(cluster)
-	return len(all) == 0 || slices.ContainsFunc(all, func(r follow.Resource) bool { return r.View().State == cache.Syncing })
+	return nil
 }

@@ -42,11 +42,10 @@ type Updater[R any] struct {
 
 	// entered is what the Sink is computed from. It is nil before anything was entered,
 	// while something is, and after that has failed.
-	entered atomic.Pointer[moment]
-	haste   haste
-	// preparing ends the Prepare under way, nil if there is none.
-	preparing atomic.Pointer[context.CancelFunc]
-	ended     atomic.Pointer[chan struct{}] // closed when the next update, or the one under way, has ended
+	entered  atomic.Pointer[moment]
+	haste    haste
+	prepares prepares
+	ended    atomic.Pointer[chan struct{}] // closed when the next update, or the one under way, has ended
 
 	turn     chan struct{} // held by whoever updates; guards all below
 	follower Follower
@@ -100,8 +99,8 @@ func (u *Updater[R]) updateAndTell(ctx context.Context) error {
 // Prepare is Update before anybody asks. It reads objects with half a processor, until
 // somebody waits for it: then it goes on like any Update.
 func (u *Updater[R]) Prepare(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(context.WithValue(ctx, unhurried{}, true))
-	defer cancel()
+	ctx, end := u.prepares.begin(context.WithValue(ctx, unhurried{}, true))
+	defer end()
 	for mine := false; !mine; {
 		var err error
 		mine, err = u.await(ctx, *u.ended.Load())
@@ -110,20 +109,18 @@ func (u *Updater[R]) Prepare(ctx context.Context) error {
 		}
 	}
 	defer func() { <-u.turn }()
-	u.preparing.Store(&cancel)
-	defer u.preparing.Store(nil)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	return u.updateAndTell(ctx)
 }
 
 // unhurried is the key of contexts that nobody waits for.
 type unhurried struct{}
 
-// Interrupt ends a Prepare that is under way: what it prepares is to be forgotten.
-func (u *Updater[R]) Interrupt() {
-	if cancel := u.preparing.Load(); cancel != nil {
-		(*cancel)()
-	}
-}
+// Interrupt ends a Prepare that is under way, and every other until done: what they prepare is
+// to be forgotten.
+func (u *Updater[R]) Interrupt() (done func()) { return u.prepares.interrupt() }
 
 // Current is Update for a Sink whose Learn need not hear of what has not changed. Where
 // nothing has, nobody waits for anybody, and where something has, all who ask wait for one
@@ -270,6 +267,7 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 		stamp, ok := u.sink.Stamp(r, o.Key())
 		return ok && stamp == Stamp(o)
 	})
+	u.loaded[r] = true
 	u.sink.Enter(r, nil, gone)
 	for objects := range slices.Chunk(changed, batch) {
 		read, err := u.readBatch(ctx, r, objects)
@@ -278,7 +276,7 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 		}
 		u.sink.Enter(r, read, nil)
 	}
-	if u.loaded[r] = true; !d.View.Readable() {
+	if !d.View.Readable() {
 		delete(u.loaded, r)
 	}
 	return nil

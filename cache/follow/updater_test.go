@@ -365,17 +365,80 @@ func TestPrepareInterrupted(t *testing.T) {
 		}
 		u := NewUpdater(func() []Resource { return []Resource{pods} }, &slow{entered: entered{}})
 		defer u.Close()
-		u.Interrupt() // nothing
+		u.Interrupt()() // nothing
 		prepared := make(chan error, 1)
 		go func() { prepared <- u.Prepare(t.Context()) }()
 		time.Sleep(bit * 3 / 2 * time.Millisecond)
 		began := time.Now()
-		u.Interrupt()
+		done := u.Interrupt()
 		if err := <-prepared; !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
 		if took := time.Since(began); took > bit*time.Millisecond {
 			t.Errorf("it took %v more", took)
+		}
+		if err := u.Prepare(t.Context()); !errors.Is(err, context.Canceled) {
+			t.Errorf("one that begins meanwhile: error %v", err)
+		}
+		done()
+		if err := u.Prepare(t.Context()); err != nil {
+			t.Errorf("one that begins after it: error %v", err)
+		}
+	})
+}
+
+// TestPrepareWaitsInterrupted: one that waits for somebody else's update is interrupted, too.
+func TestPrepareWaitsInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := newResource(t, "pods")
+		defer pods.Store().Close()
+		for n := range 2 * batch {
+			apply(t, pods, cache.Added, fmt.Sprint(n), n+10)
+		}
+		u := NewUpdater(func() []Resource { return []Resource{pods} }, &slow{entered: entered{}})
+		defer u.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		updated, prepared := make(chan error, 1), make(chan error, 1)
+		go func() { updated <- u.Update(ctx, locker(func() {})) }()
+		synctest.Wait()
+		go func() { prepared <- u.Prepare(t.Context()) }()
+		synctest.Wait()
+		defer u.Interrupt()()
+		if err := <-prepared; !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		cancel()
+		<-updated
+	})
+}
+
+// TestGoneAfterPart: of what an update entered a part of before it ended, nothing is left once
+// it is gone.
+func TestGoneAfterPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := newResource(t, "pods")
+		defer pods.Store().Close()
+		for n := range 2 * batch {
+			apply(t, pods, cache.Added, fmt.Sprint(n), n+10)
+		}
+		resources := []Resource{pods}
+		sink := &slow{entered: entered{}}
+		u := NewUpdater(func() []Resource { return resources }, sink)
+		defer u.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), batch*5/2*time.Millisecond)
+		defer cancel()
+		if err := u.Prepare(ctx); err == nil {
+			t.Fatal("no error of a context that ended")
+		}
+		if n := len(sink.entered[pods.Spec().Resource]); n != batch {
+			t.Fatalf("%d objects were entered", n)
+		}
+		resources = nil
+		if err := u.Update(t.Context(), locker(func() {})); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(sink.entered[pods.Spec().Resource]); n != 0 {
+			t.Errorf("%d objects of what is gone are left", n)
 		}
 	})
 }

@@ -76,7 +76,7 @@ func (g *Graph) Declare(declared []Rule) error {
 	if err != nil {
 		return err
 	}
-	g.updater.Interrupt()
+	defer g.updater.Interrupt()()
 	g.asking.Lock()
 	defer g.asking.Unlock()
 	g.ruleset = rules
@@ -108,6 +108,7 @@ func (g *Graph) Stats() Stats {
 
 // Close forgets everything. The Graph remains usable and begins anew.
 func (g *Graph) Close() {
+	defer g.updater.Interrupt()()
 	g.asking.Lock()
 	defer g.asking.Unlock()
 	g.updater.Close()

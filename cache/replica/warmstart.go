@@ -66,7 +66,12 @@ func (i *Informer) restoredStanding() standing {
 
 func load(db cache.Snapshots, r cache.Resource) (cache.Saved, *cache.Restoring, error) {
 	loaded := cache.NewRestoring()
-	saved, err := db.Load(r, loaded.Add)
+	saved, err := db.Load(r, func(rec cache.Record) error {
+		if err := loaded.Add(rec); err != nil {
+			return fmt.Errorf("restore %s: %w", r, err)
+		}
+		return nil
+	})
 	return saved, loaded, err
 }
 

@@ -84,7 +84,7 @@ func (s *Search) Declare(texts map[string][]string) error {
 	if err != nil {
 		return err
 	}
-	s.updater.Interrupt()
+	defer s.updater.Interrupt()()
 	s.asking.Lock()
 	defer s.asking.Unlock()
 	s.readers = readers
@@ -109,6 +109,7 @@ func (s *Search) Stats() Stats {
 
 // Close forgets everything. The Search remains usable and begins anew.
 func (s *Search) Close() {
+	defer s.updater.Interrupt()()
 	s.asking.Lock()
 	defer s.asking.Unlock()
 	s.updater.Close()
