@@ -86,8 +86,8 @@ func parseFlags(args []string) (options, error) {
 	if o.pods < 1 || o.rounds < 1 || o.duration < time.Second {
 		return o, errors.New("--pods and --rounds must be at least 1, --duration at least 1s")
 	}
-	if o.pods >= standInPods && rows != strings.Join(groupNames(), ",") {
-		return o, fmt.Errorf("--rows: with %d pods and more there is one group, of a stand-in for the API server", standInPods)
+	if o.pods >= standInPods && from == "" && (rows != strings.Join(groupNames(), ",") || peers != strings.Join(allPeers, ",") || o.base != "" || o.dir != "") {
+		return o, fmt.Errorf("--rows, --peers, --base and --dir: with %d pods and more there is one group, of a stand-in for the API server, and nothing to compare with", standInPods)
 	}
 	var err, perr error
 	o.groups, err = parseGroups(rows)

@@ -54,7 +54,7 @@ func serveStandIn(args []string, in io.Reader, replies *json.Encoder) error {
 		return err
 	}
 	orders := bufio.NewScanner(in)
-	for orders.Scan() {
+	if orders.Scan() {
 		return fmt.Errorf("no such order: %q", orders.Text())
 	}
 	return orders.Err()

@@ -12,7 +12,8 @@ import (
 var podTemplate string
 
 // Pods are pods that are made when they are asked for: the same of the same number and
-// resourceVersion. Fifty in a row are of one ReplicaSet, and forty are on a node.
+// resourceVersion. PodsOfSet in a row are of one ReplicaSet: of these all but names, addresses,
+// nodes, digests and restarts is the same. Forty are on a node.
 type Pods struct {
 	Count int
 	// parts are text and, between two of them, what stands there in each pod.
@@ -39,22 +40,32 @@ func mixed(x uint64) uint64 {
 }
 
 const (
-	podsOfSet  = 50
+	// PodsOfSet is how many pods a ReplicaSet has.
+	PodsOfSet  = 50
 	podsOfNode = 40
 	namespaces = 1000
 )
 
-func set(i int) uint64 { return mixed(uint64(i / podsOfSet)) }
+func set(i int) uint64 { return mixed(uint64(i / PodsOfSet)) }
 
 // Namespace, Name and IP are those of pod i.
-func (p *Pods) Namespace(i int) string { return fmt.Sprintf("team-%04d", i/podsOfSet%namespaces) }
+func (p *Pods) Namespace(i int) string { return fmt.Sprintf("team-%04d", i/PodsOfSet%namespaces) }
 func (p *Pods) Name(i int) string {
-	return fmt.Sprintf("service-%04d-%010x-%07d", i/podsOfSet, set(i)&0xffffffffff, i)
+	return fmt.Sprintf("service-%04d-%010x-%07d", i/PodsOfSet, set(i)&0xffffffffff, i)
 }
 
 func (p *Pods) IP(i int) string {
 	h := mixed(uint64(i))
 	return fmt.Sprintf("10.%d.%d.%d", byte(h), byte(h>>8), byte(h>>16))
+}
+
+// appendDigest appends 64 digits.
+func appendDigest(b []byte, of uint64) []byte {
+	for range 4 {
+		of = mixed(of)
+		b = fmt.Appendf(b, "%016x", of)
+	}
+	return b
 }
 
 // Append appends pod i as it is at a version.
@@ -80,11 +91,11 @@ func (p *Pods) appendRest(b []byte, i, version int) []byte {
 		case "{namespace}":
 			b = append(b, p.Namespace(i)...)
 		case "{app}":
-			b = fmt.Appendf(b, "service-%04d", i/podsOfSet)
+			b = fmt.Appendf(b, "service-%04d", i/PodsOfSet)
 		case "{uid}":
 			b = fmt.Appendf(b, "%08x-%04x-4%03x-8%03x-%012x", uint32(random), uint16(random>>32), uint16(random>>48)&0xfff, i&0xfff, i)
 		case "{owner}":
-			b = fmt.Appendf(b, "%08x-0000-4000-8000-%012x", uint32(set(i)), i/podsOfSet)
+			b = fmt.Appendf(b, "%08x-0000-4000-8000-%012x", uint32(set(i)), i/PodsOfSet)
 		case "{node}":
 			b = fmt.Appendf(b, "node-%05d", i%max(1, p.Count/podsOfNode))
 		case "{hash}":
@@ -94,10 +105,18 @@ func (p *Pods) appendRest(b []byte, i, version int) []byte {
 		case "{restarts}":
 			b = strconv.AppendInt(b, int64(version%7), 10)
 		case "{digest}":
-			for range 4 {
-				digest = mixed(digest)
-				b = fmt.Appendf(b, "%016x", digest)
-			}
+			digest = mixed(digest)
+			b = appendDigest(b, digest)
+		case "{checksum}":
+			b = appendDigest(b, set(i))
+		case "{limit}":
+			b = append(b, []string{"320Mi", "512Mi", "640Mi", "1Gi"}[set(i)%4]...)
+		case "{request}":
+			b = append(b, []string{"128Mi", "256Mi", "300Mi"}[set(i)%3]...)
+		case "{cpu}":
+			b = append(b, []string{"50m", "100m", "250m"}[set(i)%3]...)
+		case "{release}":
+			b = fmt.Appendf(b, "v1.%d.0", set(i)%10)
 		}
 	}
 	return append(b, p.parts[len(p.names)]...)

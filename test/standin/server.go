@@ -1,8 +1,8 @@
 // Package standin is a stand-in for an API server, for sizes at which a real one does not fit
 // on the machine beside what is measured. It serves pods that are made when they are asked for,
 // and namespaces: discovery, get, list with limit and continue, and watch with bookmarks. It has
-// no selectors, no protobuf, no streaming lists and no authentication, and refuses what it does
-// not have. It says nothing about API servers.
+// no selectors, tables, protobuf or streaming lists, and refuses them; nobody is asked who they
+// are, and its history never expires. It says nothing about API servers.
 package standin
 
 import (
@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,8 +58,8 @@ const kubeSystem = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"ku
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	q := r.URL.Query()
-	if accept := r.Header.Get("Accept"); accept != "" && !strings.Contains(accept, "json") && !strings.Contains(accept, "*/*") {
-		refuse(w, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "a stand-in has JSON alone")
+	if accept := r.Header.Get("Accept"); accept != "" && !slices.ContainsFunc(strings.Split(accept, ","), isPlain) {
+		refuse(w, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "a stand-in has objects as JSON alone")
 		return
 	}
 	for _, name := range []string{"labelSelector", "fieldSelector"} {
@@ -68,6 +69,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.mux.ServeHTTP(w, r)
+}
+
+// isPlain says of a part of an Accept header that it takes objects as they are, as JSON.
+func isPlain(accept string) bool {
+	return !strings.Contains(accept, "as=") && (strings.Contains(accept, "json") || strings.Contains(accept, "*/*"))
 }
 
 func say(text string) http.HandlerFunc {
@@ -219,6 +225,9 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, kind string) {
 			case <-changed:
 				continue
 			case <-mark.C:
+				if q.Get("allowWatchBookmarks") != "true" {
+					continue
+				}
 				fmt.Fprintf(out, `{"type":"BOOKMARK","object":{"kind":%q,"apiVersion":"v1","metadata":{"resourceVersion":"%d"}}}`+"\n", kind, at)
 			}
 		}
