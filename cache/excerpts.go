@@ -120,6 +120,17 @@ func (x *excerpts) about(paths []rawjson.Path, objects int) *excerptSet {
 	return set
 }
 
+// reader is how to append as much of an object as paths lead to, for a question that reads so
+// many: an excerpt, or all of it.
+func (x *excerpts) reader(paths []rawjson.Path, objects int) func(dst []byte, o *Object) ([]byte, error) {
+	if kept := x.about(paths, objects); kept != nil {
+		return kept.append
+	}
+	return appendWhole
+}
+
+func appendWhole(dst []byte, o *Object) ([]byte, error) { return o.AppendJSON(dst) }
+
 // excerptName is the same for the same paths in another order.
 func excerptName(paths []rawjson.Path) string {
 	names := make([]string, len(paths))

@@ -196,12 +196,11 @@ func (o Order) values(ctx context.Context, objects []*Object, of *extraction) (v
 	if err != nil {
 		return nil, nil, invalidf("sort", "%v", err)
 	}
-	read := func(dst []byte, i int) ([]byte, error) { return objects[i].AppendJSON(dst) }
+	appendRead := appendWhole
 	if of != nil && len(made) == 0 { // what is computed is made of the object as a whole
-		if kept := of.excerpts.about(paths, len(objects)); kept != nil {
-			read = func(dst []byte, i int) ([]byte, error) { return kept.append(dst, objects[i]) }
-		}
+		appendRead = of.excerpts.reader(paths, len(objects))
 	}
+	read := func(dst []byte, i int) ([]byte, error) { return appendRead(dst, objects[i]) }
 	err = ReadAs(ctx, objects, read, func(_, i int, json []byte) error {
 		for _, c := range made {
 			if s := o[c].Value(json); !s.Missing() {

@@ -19,8 +19,9 @@ type Snapshots interface {
 	// everything yielded must be thrown away.
 	Load(r Resource, yield func(Record) error) (Saved, error)
 	// Commit makes all batches and all changes of ledgers durable in one
-	// transaction: all or nothing. What a batch has to write are its Records. Without batches it is a transaction of the
-	// ledgers alone; with neither it does nothing. It refuses with ErrNoSnapshot or
+	// transaction: all or nothing. What a batch has to write are its Records.
+	// Without batches it is a transaction of the ledgers alone; with neither it
+	// does nothing. It refuses with ErrNoSnapshot or
 	// ErrCorrupt a batch or a change without Reset that has nothing sound to add
 	// to; what was saved is then not to be relied on, and the next batch of every
 	// resource, and the next change of every ledger, must be a Reset. So they must

@@ -74,12 +74,10 @@ func (v *View) Reader(s Scope) *Reader {
 // lead to, for a question that is about nothing else of so many objects. What questions ask
 // about again and again is kept.
 func (v *View) AppendWithin(paths []rawjson.Path, objects int) func(dst []byte, o *Object) ([]byte, error) {
-	if v.store != nil {
-		if kept := v.store.extraction.Load().excerpts.about(paths, objects); kept != nil {
-			return kept.append
-		}
+	if v.store == nil {
+		return appendWhole
 	}
-	return func(dst []byte, o *Object) ([]byte, error) { return o.AppendJSON(dst) }
+	return v.store.extraction.Load().excerpts.reader(paths, objects)
 }
 
 // ForgetExcerpts gives back the memory of what AppendWithin keeps, and reports whether there

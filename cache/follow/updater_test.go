@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/follow/followtest"
 )
 
 // entered is a Sink that notes which version of each object was read last.
@@ -308,6 +309,15 @@ func (s *slow) Read(r cache.Resource, o *cache.Object) *cache.Object {
 	return o
 }
 
+func manyPods(t *testing.T, count int) *followtest.Resource {
+	t.Helper()
+	pods := newResource(t, "pods")
+	for n := range count {
+		apply(t, pods, cache.Added, fmt.Sprint(n), n+10)
+	}
+	return pods
+}
+
 // TestPrepare: what nobody waits for takes half of one processor; with somebody waiting it
 // goes on like any other update at once, and is not done twice.
 func TestPrepare(t *testing.T) {
@@ -318,11 +328,8 @@ func TestPrepare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods := newResource(t, "pods")
+				pods := manyPods(t, objects)
 				defer pods.Store().Close()
-				for n := range objects {
-					apply(t, pods, cache.Added, fmt.Sprint(n), n+10)
-				}
 				sink := &slow{entered: entered{}}
 				u := NewUpdater(func() []Resource { return []Resource{pods} }, sink)
 				defer u.Close()
@@ -335,7 +342,7 @@ func TestPrepare(t *testing.T) {
 					if err := u.Update(t.Context(), locker(func() {})); err != nil {
 						t.Error(err)
 					}
-					most = cache.Workers()
+					most = min(cache.Workers(), batch/32) // as many as find something to read
 					want = arrives + aBit + time.Duration(float64(objects-arrives.Milliseconds()/2)/float64(most))*time.Millisecond
 				}
 				if err := <-prepared; err != nil {
@@ -358,11 +365,8 @@ func TestPrepare(t *testing.T) {
 // TestPrepareInterrupted: what is to be forgotten is not prepared to its end first.
 func TestPrepareInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods := newResource(t, "pods")
+		pods := manyPods(t, 2*batch)
 		defer pods.Store().Close()
-		for n := range 2 * batch {
-			apply(t, pods, cache.Added, fmt.Sprint(n), n+10)
-		}
 		u := NewUpdater(func() []Resource { return []Resource{pods} }, &slow{entered: entered{}})
 		defer u.Close()
 		u.Interrupt()() // nothing
@@ -390,11 +394,8 @@ func TestPrepareInterrupted(t *testing.T) {
 // TestPrepareWaitsInterrupted: one that waits for somebody else's update is interrupted, too.
 func TestPrepareWaitsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods := newResource(t, "pods")
+		pods := manyPods(t, 2*batch)
 		defer pods.Store().Close()
-		for n := range 2 * batch {
-			apply(t, pods, cache.Added, fmt.Sprint(n), n+10)
-		}
 		u := NewUpdater(func() []Resource { return []Resource{pods} }, &slow{entered: entered{}})
 		defer u.Close()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -416,11 +417,8 @@ func TestPrepareWaitsInterrupted(t *testing.T) {
 // it is gone.
 func TestGoneAfterPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods := newResource(t, "pods")
+		pods := manyPods(t, 2*batch)
 		defer pods.Store().Close()
-		for n := range 2 * batch {
-			apply(t, pods, cache.Added, fmt.Sprint(n), n+10)
-		}
 		resources := []Resource{pods}
 		sink := &slow{entered: entered{}}
 		u := NewUpdater(func() []Resource { return resources }, sink)
@@ -446,11 +444,8 @@ func TestGoneAfterPart(t *testing.T) {
 // TestPrepareAfterFailure: an update of somebody else that fails has prepared nothing.
 func TestPrepareAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods := newResource(t, "pods")
+		pods := manyPods(t, 2*batch)
 		defer pods.Store().Close()
-		for n := range 2 * batch {
-			apply(t, pods, cache.Added, fmt.Sprint(n), n+10)
-		}
 		sink := &slow{entered: entered{}}
 		u := NewUpdater(func() []Resource { return []Resource{pods} }, sink)
 		defer u.Close()
@@ -474,11 +469,8 @@ func TestPrepareAfterFailure(t *testing.T) {
 // TestPrepareEnds: it ends with its context, while it rests, too.
 func TestPrepareEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods := newResource(t, "pods")
+		pods := manyPods(t, 2*batch)
 		defer pods.Store().Close()
-		for n := range 2 * batch {
-			apply(t, pods, cache.Added, fmt.Sprint(n), n+10)
-		}
 		sink := &slow{entered: entered{}}
 		u := NewUpdater(func() []Resource { return []Resource{pods} }, sink)
 		defer u.Close()

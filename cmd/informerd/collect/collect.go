@@ -24,7 +24,13 @@ func AsUsual() { set(usual) }
 
 // set says so of this process, unless who started it says otherwise.
 func set(percent int) {
-	if _, told := os.LookupEnv("GOGC"); !told {
+	if !told() {
 		debug.SetGCPercent(percent)
 	}
+}
+
+// told reports whether who started the process says how often.
+func told() bool {
+	_, ok := os.LookupEnv("GOGC")
+	return ok
 }

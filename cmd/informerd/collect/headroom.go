@@ -2,7 +2,6 @@ package collect
 
 import (
 	"context"
-	"os"
 	"runtime/metrics"
 	"sync"
 	"time"
@@ -16,7 +15,8 @@ const (
 	// often is the least percent of what is live, however much that is: each collection looks
 	// at all of it.
 	often = 20
-	step  = 5
+	// step is what percentages are multiples of: every change stops the process for a moment.
+	step = 5
 	// lookInterval is the time between looks at what is live.
 	lookInterval = 250 * time.Millisecond
 )
@@ -25,7 +25,7 @@ const (
 // until stop is called. Where GOGC says how much may, nothing changes.
 func Bound() (stop func()) {
 	AsUsual()
-	if _, told := os.LookupEnv("GOGC"); told {
+	if told() {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -52,8 +52,7 @@ func look(ctx context.Context) {
 	}
 }
 
-// percentOf is how much garbage may lie about beside so many live bytes, in percent of them,
-// in steps: every change stops the process for a moment.
+// percentOf is how much garbage may lie about beside so many live bytes, in percent of them.
 func percentOf(live uint64) int {
 	if live <= headroom*100/usual {
 		return usual
