@@ -1,8 +1,8 @@
 package cache
 
 // LedgerChange is what is to be saved of one ledger: notes of a handler that must agree with
-// the copies, and so are saved in the transactions of their snapshots. Whoever saves them does
-// not know what they mean.
+// the copies, and so are durable before a snapshot of what they were made of is. Whoever saves
+// them does not know what they mean.
 type LedgerChange struct {
 	// Name names the ledger: 1 to 63 bytes.
 	Name string

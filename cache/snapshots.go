@@ -28,6 +28,10 @@ type Snapshots interface {
 	// after ErrReplaced, which the first Commit after the loss returns, whoever met
 	// it. What of a change without Reset there is no ledger of yet begins one.
 	Commit(batches []Batch, ledgers []LedgerChange) error
+	// Note makes changes of ledgers durable, as Commit of them alone does, and does not wait
+	// for one that is under way. They are in order with those of calls that have returned.
+	// What is noted belongs to the callee.
+	Note(ledgers []LedgerChange) error
 	// Drop forgets the snapshot of r.
 	Drop(r Resource) error
 	// Erase is Drop of what must not be kept. Sweep leaves nothing of it on disk, nor

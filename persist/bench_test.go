@@ -122,3 +122,28 @@ func benchReset(b *testing.B, keys *Keyring) {
 		db.Close()
 	}
 }
+
+// BenchmarkNote makes changes of four keys durable: as a note, and as the commit that it
+// stands for.
+func BenchmarkNote(b *testing.B) {
+	benchBoth(b, func(b *testing.B, keys *Keyring) {
+		db := benchDB(b, true, keys)
+		for name, do := range map[string]func([]cache.LedgerChange) error{
+			"note":   db.Note,
+			"commit": func(c []cache.LedgerChange) error { return db.Commit(nil, c) },
+		} {
+			b.Run(name, func(b *testing.B) {
+				b.ReportAllocs()
+				for n := 0; b.Loop(); n++ {
+					c := cache.LedgerChange{Name: "handler"}
+					for i := range 4 {
+						c.Put = append(c.Put, cache.LedgerEntry{Key: fmt.Appendf(nil, "key-%d", (n*7+i*531)%2000), Value: make([]byte, 60)})
+					}
+					if err := do([]cache.LedgerChange{c}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	})
+}

@@ -26,11 +26,11 @@ import (
 // file was replaced in this Commit, or since the last one by Drop or SaveDocument,
 // whose callers cannot do anything about it.
 //
-// Ledgers are changed in the transaction that makes the batches visible. A change without
-// Reset needs a ledger that is sound, or none: without one Commit returns
+// Ledgers are changed in the transaction that makes the batches visible, and so is what was
+// noted of them (see Note) before. A change without Reset needs a ledger that is sound, or none: without one Commit returns
 // cache.ErrCorrupt, naming it.
 func (db *DB) Commit(batches []cache.Batch, ledgers []cache.LedgerChange) error {
-	if len(batches) == 0 && len(ledgers) == 0 {
+	if len(batches) == 0 && len(ledgers) == 0 && db.journal.empty() {
 		return nil
 	}
 	db.writeMu.Lock()
@@ -46,7 +46,31 @@ func (db *DB) Commit(batches []cache.Batch, ledgers []cache.LedgerChange) error 
 	return nil
 }
 
+// commitLocked also enters what was noted, which ledgers follow.
 func (db *DB) commitLocked(batches []cache.Batch, ledgers []cache.LedgerChange) error {
+	if len(ledgers) == 0 && db.journal.empty() {
+		return db.commitWith(batches, nil, nil)
+	}
+	if err := db.writable(); err != nil {
+		return err
+	}
+	noted, mark, err := db.journal.turn(db.vault)
+	if err != nil {
+		return err
+	}
+	if err := db.commitWith(batches, noted.before(ledgers), &mark); err != nil {
+		db.journal.giveBack(noted, mark)
+		return err
+	}
+	db.journal.hasEntered(mark)
+	if err := db.journal.discard(); err != nil {
+		db.options.Log.Warn("files of the journal that are not needed any more cannot be removed", "err", err)
+	}
+	return nil
+}
+
+// commitWith also says, with a mark, what of the journal is in the file.
+func (db *DB) commitWith(batches []cache.Batch, ledgers []cache.LedgerChange, mark *journalMark) error {
 	changes, aside, vault := make([]*change, len(batches)), db.hasAside(), db.vault
 	for i := range batches {
 		c, err := newChange(&batches[i], vault)
@@ -78,6 +102,11 @@ func (db *DB) commitLocked(batches []cache.Batch, ledgers []cache.LedgerChange) 
 				return fmt.Errorf("%s: %w", c.resource(), err)
 			}
 		}
+		if mark != nil {
+			if err := putMark(tx, *mark); err != nil {
+				return err
+			}
+		}
 		return db.applyLedgers(tx, books)
 	})
 	if err != nil {
@@ -90,6 +119,19 @@ func (db *DB) commitLocked(batches []cache.Batch, ledgers []cache.LedgerChange) 
 	}
 	for _, c := range changes {
 		db.clearDamaged(c.name)
+	}
+	return nil
+}
+
+// writable is why nothing can be written; nil if it may be.
+func (db *DB) writable() error {
+	if db.options.ReadOnly {
+		return ErrReadOnly
+	}
+	db.mu.RLock()
+	defer db.mu.RUnlock()
+	if db.closed {
+		return ErrClosed
 	}
 	return nil
 }

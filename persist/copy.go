@@ -69,6 +69,11 @@ func copyContents(dst *bbolt.DB, src *bbolt.Tx, s *source) error {
 	if err := c.ledgers(src, s); err != nil {
 		return err
 	}
+	if mark := src.Bucket(rootBucket).Get(journalKey); mark != nil {
+		if err := c.tx.Bucket(rootBucket).Put(journalKey, mark); err != nil {
+			return err
+		}
+	}
 	return c.tx.Commit()
 }
 

@@ -43,7 +43,7 @@ func TestKill(t *testing.T) {
 	path := newPath(t)
 	last := 0
 	for i := range rounds {
-		acknowledged := killOne(t, path, time.Duration(rand.IntN(120))*time.Millisecond)
+		acknowledged := killOne(t, "TestKill", path, time.Duration(rand.IntN(120))*time.Millisecond)
 		last = max(last, acknowledged)
 		found := wholeCommit(t, path)
 		if found < last || found > last+1 {
@@ -54,10 +54,61 @@ func TestKill(t *testing.T) {
 	t.Logf("%d commits, %d kills", last, rounds)
 }
 
+// TestKillNotes kills a process that notes changes of ledgers while it commits. Each note is
+// found afterwards, whole, and none that was acknowledged is lost.
+func TestKillNotes(t *testing.T) {
+	if path := os.Getenv(childFile); path != "" {
+		noteForEver(t, path)
+	}
+	rounds := 25
+	if testing.Short() {
+		rounds = 5
+	}
+	path := newPath(t)
+	last := 0
+	for i := range rounds {
+		acknowledged := killOne(t, "TestKillNotes", path, time.Duration(rand.IntN(120))*time.Millisecond)
+		last = max(last, acknowledged)
+		db := open(t, Options{Path: path})
+		found, _ := strconv.Atoi(ledger(t, db, "small")["last"])
+		if found < last || found > last+1 {
+			t.Fatalf("round %d: note %d was acknowledged, %d found", i, last, found)
+		}
+		checkNumberedLedgers(t, db, found)
+		closeDB(t, db)
+		last = found
+	}
+	t.Logf("%d notes, %d kills", last, rounds)
+}
+
+// noteForEver is the child: each note says its number, beside commits of other things.
+func noteForEver(t *testing.T, path string) {
+	db, err := Open(Options{Path: path, NoSync: true, stageBytes: 20_000, compactBytes: 100_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, _ := strconv.Atoi(ledger(t, db, "small")["last"])
+	go func() {
+		for {
+			if err := db.Commit(numbered(1), nil); err != nil {
+				panic(err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	for {
+		n++
+		if err := db.Note(numberedLedgers(n)); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("committed %d\n", n)
+	}
+}
+
 // killOne returns the last commit that the child acknowledged.
-func killOne(t *testing.T, path string, after time.Duration) (acknowledged int) {
+func killOne(t *testing.T, test, path string, after time.Duration) (acknowledged int) {
 	t.Helper()
-	cmd := child("TestKill", path)
+	cmd := child(test, path)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -41,6 +41,8 @@ type Options struct {
 	// compactBytes is the size from which a file is worth compacting at Open.
 	// Default 16 MiB.
 	compactBytes int64
+	// noJournal has Note commit.
+	noJournal bool
 }
 
 func (o Options) withDefaults() Options {
@@ -76,12 +78,15 @@ type DB struct {
 	mu     sync.RWMutex // guards bolt being exchanged; held for reading while it is used
 	bolt   *bbolt.DB    // nil once closed
 	vault  *vault       // of bolt; changed with writeMu held, too; nil if it is not encrypted
+	begun  bool         // bolt was empty when it was opened
 	closed bool
 
 	// damaged are the resources found damaged at Open or since, by bucket name.
 	damagedMu sync.Mutex // innermost
 	damaged   map[string]error
 	ledgers   ledgerDamage
+
+	journal journal
 }
 
 var _ cache.Snapshots = (*DB)(nil)
@@ -107,6 +112,7 @@ type Stats struct {
 // ErrNewerFormat, ErrForeign, ErrReadOnly or an error of the file system.
 func Open(options Options) (*DB, error) {
 	db := &DB{options: options.withDefaults(), damaged: make(map[string]error)}
+	db.journal.options, db.journal.noted = &db.options, make(notes)
 	if err := db.open(); err != nil {
 		return nil, fmt.Errorf("open snapshot %s: %w", options.Path, err)
 	}
@@ -119,6 +125,7 @@ func (db *DB) Close() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	db.closed = true
+	db.journal.close()
 	if db.bolt == nil {
 		return nil
 	}

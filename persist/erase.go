@@ -82,7 +82,7 @@ func (db *DB) Sweep() error {
 		return nil
 	})
 	if err == nil && due {
-		err = db.rewrite()
+		err = errors.Join(db.rewrite(), db.journal.discard())
 	}
 	if err != nil {
 		return fmt.Errorf("erase what rules take away: %w", public(err))

@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -22,6 +23,9 @@ type FileInfo struct {
 	Documents     int            `json:"documents"` // of API servers about themselves
 	Resources     []ResourceInfo `json:"resources"`
 	Ledgers       []LedgerInfo   `json:"ledgers,omitempty"`
+	// Journal is what lies beside the file, and is entered into it at the next Open. Nil:
+	// nothing does.
+	Journal *JournalInfo `json:"journal,omitempty"`
 }
 
 // ResourceInfo says what a file holds of one resource.
@@ -86,6 +90,7 @@ func Info(path string, keys *Keyring) (*FileInfo, error) {
 			return err
 		}
 		info.Ledgers, err = s.describeLedgers(tx)
+		info.Journal = s.describeJournal(path)
 		return err
 	})
 	if err != nil {
@@ -223,6 +228,9 @@ func Verify(path string, keys *Keyring) (*Report, error) {
 		})
 		if err == nil {
 			err = s.verifyLedgers(report, tx)
+		}
+		if j := s.describeJournal(path); j != nil && j.Error != "" {
+			report.add(nil, nil, errors.New(j.Error))
 		}
 		if err != nil || s.found.rest != nil {
 			return err

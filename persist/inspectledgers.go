@@ -95,3 +95,26 @@ func (s *source) verifyLedger(report *Report, stored []byte, b *bbolt.Bucket) (p
 	}
 	return problems
 }
+
+// JournalInfo says what a journal holds that its file does not.
+type JournalInfo struct {
+	Ledgers int `json:"ledgers"`
+	Entries int `json:"entries"` // to be written or removed
+	// Error says why notes in it are lost.
+	Error string `json:"error,omitempty"`
+}
+
+func (s *source) describeJournal(path string) *JournalInfo {
+	found, err := s.noted(path, s.vault)
+	if err == nil && len(found) == 0 {
+		return nil
+	}
+	info := &JournalInfo{Ledgers: len(found)}
+	for _, of := range found {
+		info.Entries += len(of.entries)
+	}
+	if err != nil {
+		info.Error = err.Error()
+	}
+	return info
+}

@@ -35,27 +35,34 @@ func newLedgerChanges(changes []cache.LedgerChange, v *vault) ([]*ledgerChange, 
 }
 
 func newLedgerChange(change *cache.LedgerChange, v *vault) (*ledgerChange, error) {
-	if err := checkLedgerName(change.Name); err != nil {
+	if err := checkLedgerChange(change); err != nil {
 		return nil, err
-	}
-	for _, key := range change.Delete {
-		if err := checkLedgerKey(key); err != nil {
-			return nil, err
-		}
 	}
 	c := &ledgerChange{change: change, vault: v, name: v.ledgerName(change.Name)}
 	c.keys, c.order = make([][]byte, len(change.Put)), make([]int, len(change.Put))
 	shelf := c.entries()
 	for i, e := range change.Put {
-		if err := checkLedgerKey(e.Key); err != nil {
-			return nil, err
-		}
 		c.keys[i], c.order[i] = shelf.stored(e.Key), i
 	}
 	// bbolt inserts in key order much faster than in any other. Of two entries under one
 	// key the last counts.
 	slices.SortStableFunc(c.order, func(i, j int) int { return bytes.Compare(c.keys[i], c.keys[j]) })
 	return c, nil
+}
+
+func checkLedgerChange(change *cache.LedgerChange) error {
+	err := checkLedgerName(change.Name)
+	for _, key := range change.Delete {
+		if err == nil {
+			err = checkLedgerKey(key)
+		}
+	}
+	for _, e := range change.Put {
+		if err == nil {
+			err = checkLedgerKey(e.Key)
+		}
+	}
+	return err
 }
 
 func checkLedgerKey(key []byte) error {

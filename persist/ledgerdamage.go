@@ -61,6 +61,13 @@ func (d *ledgerDamage) take(other *ledgerDamage) {
 	d.all, d.by = other.all, other.by
 }
 
+// none reports whether no ledger is damaged, as far as is known.
+func (d *ledgerDamage) none() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.all == nil && len(d.by) == 0
+}
+
 // misplaced says that a ledger may lie under the name of another: names of buckets have no
 // checksum.
 func misplaced(tx *bbolt.Tx, v *vault, name []byte) (found error) {

@@ -32,6 +32,9 @@ var (
 // Ledgers are the names of those that the file has, damaged ones included whose names can
 // still be read.
 func (db *DB) Ledgers() ([]string, error) {
+	if err := db.flush(); err != nil {
+		return nil, fmt.Errorf("list ledgers: %w", err)
+	}
 	var names []string
 	err := db.view(func(tx *bbolt.Tx) error {
 		if db.options.ReadOnly && db.ledgers.of(nil) != nil {
@@ -65,6 +68,9 @@ func (db *DB) Ledgers() ([]string, error) {
 func (db *DB) Ledger(name string, yield func(cache.LedgerEntry) error) error {
 	if err := checkLedgerName(name); err != nil {
 		return err
+	}
+	if err := db.flush(); err != nil {
+		return fmt.Errorf("ledger %q: %w", name, err)
 	}
 	var stopped error // what yield returned
 	var yielding bool

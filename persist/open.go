@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,6 +52,10 @@ func (db *DB) open() error {
 	}
 	b, err := db.openWritable()
 	if err != nil {
+		return readOnly(err)
+	}
+	if err := db.takeJournal(b); err != nil {
+		_ = b.Close()
 		return readOnly(err)
 	}
 	db.bolt = b
@@ -259,8 +264,24 @@ func (db *DB) openReadOnly() error {
 		db.setDamaged([]byte(name), err)
 	}
 	db.ledgers.found(s.found)
+	if noted, err := s.noted(db.options.Path, db.vault); err != nil || len(noted) > 0 {
+		db.ledgers.lose(cmp.Or(err, errNoted))
+	}
 	db.bolt = s.bolt
 	return nil
+}
+
+// errNoted: what only reads the snapshot file does not know the ledgers.
+var errNoted = errors.New("the journal beside the file holds changes of ledgers, which are entered when it is opened for writing")
+
+// noted is what the journal beside the file at path holds.
+func (s *source) noted(path string, v *vault) (notes, error) {
+	m, err := markOf(s.bolt)
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := readJournal(path, m, v)
+	return found, err
 }
 
 func asCorrupt(err error) error {
@@ -397,7 +418,12 @@ func (db *DB) reopen() error {
 		_ = db.bolt.Close()
 		db.bolt = nil
 	}
-	return db.open()
+	db.begun = false
+	err := db.open()
+	if err == nil && db.begun {
+		err = ErrReplaced // it was too damaged by then
+	}
+	return err
 }
 
 // replace puts an empty file in the place of one on which bbolt has panicked.
@@ -426,11 +452,16 @@ func rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(to))
+	syncFolder(to)
+	return nil
+}
+
+// syncFolder makes the name of a file durable, where the system can.
+func syncFolder(name string) {
+	dir, err := os.Open(filepath.Dir(name))
 	if err != nil {
-		return nil //nolint:nilerr // renamed all the same
+		return
 	}
 	defer dir.Close()
 	_ = dir.Sync() // not possible on every system
-	return nil
 }

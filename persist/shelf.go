@@ -17,6 +17,7 @@ const (
 	kindLedger     = 'l'
 	kindLedgerMeta = 'c'
 	kindEntry      = 'e'
+	kindNote       = 'n'
 )
 
 // shelf is one place where keys and values lie: the objects of one resource, its

@@ -48,6 +48,7 @@ func (db *DB) begin(b *bbolt.DB) error {
 		}
 		db.vault, l = v, &v.lock
 	}
+	db.begun = true
 	return update(b, func(tx *bbolt.Tx) error { return layOut(tx, l) })
 }
 
@@ -106,7 +107,7 @@ func (db *DB) rotated(s *source) bool {
 func (db *DB) encryptAnew(s *source) error {
 	log, path, key := db.options.Log, db.options.Path, db.options.Keys.first().name
 	o := db.options
-	o.Path, o.NoSync = path+newSuffix, true // synced once, at the end
+	o.Path, o.NoSync, o.noJournal = path+newSuffix, true, true // synced once, at the end
 	next, err := Open(o)
 	if err == nil {
 		err = next.takeAll(&DB{options: db.options, bolt: s.bolt, vault: s.vault, damaged: make(map[string]error)})
@@ -154,6 +155,9 @@ func (db *DB) takeAll(from *DB) error {
 	if err := db.takeLedgers(from); err != nil {
 		return err
 	}
+	if err := db.takeNotes(from); err != nil {
+		return err
+	}
 	documents, err := from.Documents()
 	for _, d := range documents {
 		if err == nil {
@@ -161,6 +165,16 @@ func (db *DB) takeAll(from *DB) error {
 		}
 	}
 	return err
+}
+
+// takeNotes enters what the journal of another DB holds, which is encrypted as that is.
+func (db *DB) takeNotes(from *DB) error {
+	noted, err := (&source{bolt: from.bolt}).noted(from.options.Path, from.vault)
+	if err != nil {
+		from.options.Log.Warn("all ledgers dropped, their journal is damaged", "path", from.options.Path, "err", err)
+		return db.loseLedgers(db.bolt, err)
+	}
+	return db.enter(db.bolt, noted)
 }
 
 // takeLedgers saves all that another DB has. One that is damaged there is so here, too.

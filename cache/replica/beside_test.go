@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -142,8 +141,8 @@ func parseTestKey(s string) cache.Key {
 	return cache.Key{Name: s}
 }
 
-// TestBesideIsNeverBehind: in the transaction that saves a change of the copy, what is
-// beside it has heard of that change.
+// TestBesideIsNeverBehind: when a change of the copy is saved, it is saved beside it that
+// the change was heard of.
 func TestBesideIsNeverBehind(t *testing.T) {
 	api, db := newFakeAPI(t), newMemory()
 	rng := rand.New(rand.NewPCG(21, 22))
@@ -206,8 +205,8 @@ func noteOf(key, value string) []cache.LedgerChange {
 	return []cache.LedgerChange{{Name: "notes", Put: []cache.LedgerEntry{{Key: []byte(key), Value: []byte(value)}}}}
 }
 
-// TestSavedBeside: in one transaction with the copies, in one of its own if they did not
-// change, and in none if there is nothing at all. The last save has what is left.
+// TestSavedBeside: before the copies, by itself if they did not change, and not at all if there
+// is nothing. The last save has what is left.
 func TestSavedBeside(t *testing.T) {
 	api, db := newFakeAPI(t), newMemory()
 	churn(api, rand.New(rand.NewPCG(23, 24)), 10)
@@ -216,7 +215,7 @@ func TestSavedBeside(t *testing.T) {
 	r.SaveBeside(s)
 	r.begin()
 	r.becomes(t, cache.Live)
-	commits := func() int { db.mu.Lock(); defer db.mu.Unlock(); return db.commits }
+	writes := func() [2]int { db.mu.Lock(); defer db.mu.Unlock(); return [2]int{db.commits, db.notes} }
 	s.before = func() {
 		if _, ok := r.pods().store().TakeChanges(); ok {
 			t.Error("what is beside the copies is asked before their changes are taken")
@@ -225,14 +224,14 @@ func TestSavedBeside(t *testing.T) {
 	for n, step := range []struct {
 		do        func() error
 		note      string // what is to be saved
-		commits   int
+		writes    [2]int // of copies, and beside them
 		lastSaved string
 	}{
-		{r.save, "first", 1, "first"},
-		{r.save, "", 1, "first"},
-		{r.save, "second", 2, "second"},
-		{r.SaveNow, "", 2, "second"},
-		{r.SaveNow, "third", 3, "third"},
+		{r.save, "first", [2]int{1, 1}, "first"},
+		{r.save, "", [2]int{1, 1}, "first"},
+		{r.save, "second", [2]int{1, 2}, "second"},
+		{r.SaveNow, "", [2]int{1, 2}, "second"},
+		{r.SaveNow, "third", [2]int{1, 3}, "third"},
 	} {
 		if s.changes = nil; step.note != "" {
 			s.changes = noteOf("k", step.note)
@@ -240,8 +239,8 @@ func TestSavedBeside(t *testing.T) {
 		if err := step.do(); err != nil {
 			t.Fatal(err)
 		}
-		if got := db.ledgers["notes"]["k"]; commits() != step.commits || got != step.lastSaved || s.calls != n+1 {
-			t.Errorf("step %d: %d commits, %q is noted, %d calls", n, commits(), got, s.calls)
+		if got := db.ledgers["notes"]["k"]; writes() != step.writes || got != step.lastSaved || s.calls != n+1 {
+			t.Errorf("step %d: %d writes, %q is noted, %d calls", n, writes(), got, s.calls)
 		}
 	}
 	if len(db.records[fakeSpec.Resource]) != len(api.truth()) {
@@ -253,33 +252,35 @@ func TestSavedBeside(t *testing.T) {
 	}
 }
 
-// TestSavedInHurry: while somebody waits for what is beside the copies, those are saved ten
-// times as often, so that each time there is less to wait for.
-func TestSavedInHurry(t *testing.T) {
-	r := prepareRig(t, newFakeAPI(t), Options{Snapshots: newMemory(), SaveInterval: time.Hour})
-	r.SaveBeside(&scripted{})
+// TestSaveNowOvertakes: who waits for what is beside the copies does not wait for a commit of
+// them, which may be that of a million objects.
+func TestSaveNowOvertakes(t *testing.T) {
+	api, db := newFakeAPI(t), newMemory()
+	churn(api, rand.New(rand.NewPCG(23, 24)), 10)
+	r := prepareRig(t, api, Options{Snapshots: db, SaveInterval: time.Hour})
+	s := &scripted{}
+	r.SaveBeside(s)
 	r.begin()
 	r.becomes(t, cache.Live)
-	for _, step := range []struct {
-		do   func() error
-		want []int // ticks of the next interval at which the copies are saved
-	}{
-		{func() error { return nil }, []int{hurry}},
-		{r.SaveNow, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, hurry}},
-		{r.save, []int{hurry}},
-	} {
-		if err := step.do(); err != nil {
-			t.Fatal(err)
-		}
-		var got []int
-		for n := 1; n <= hurry; n++ {
-			if r.due(n) {
-				got = append(got, n)
-			}
-		}
-		if !slices.Equal(got, step.want) {
-			t.Errorf("due at %v, want %v", got, step.want)
-		}
+	begun, end := make(chan struct{}), make(chan struct{})
+	db.committing = sync.OnceFunc(func() { close(begun); <-end })
+	saved := make(chan error)
+	go func() { saved <- r.save() }()
+	<-begun
+	s.mu.Lock()
+	s.changes = noteOf("k", "overtakes")
+	s.mu.Unlock()
+	if err := r.SaveNow(); err != nil {
+		t.Error(err)
+	}
+	db.mu.Lock()
+	if got := db.ledgers["notes"]["k"]; got != "overtakes" || db.commits != 0 {
+		t.Errorf("%q is noted after %d commits", got, db.commits)
+	}
+	db.mu.Unlock()
+	close(end)
+	if err := <-saved; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -22,7 +22,7 @@ type Options struct {
 	Snapshots cache.Snapshots
 	// SnapshotsDisabled says why Snapshots is nil, for those who ask.
 	SnapshotsDisabled string
-	// SaveInterval is the time between commits; 1s if 0. While SaveNow is called it is a tenth.
+	// SaveInterval is the time between commits; 1s if 0.
 	SaveInterval time.Duration
 	// Concurrency bounds how many resources sync or relist at once; 8 if 0.
 	Concurrency int

@@ -15,7 +15,10 @@ type memory struct {
 	records map[cache.Resource]map[cache.Key]cache.Record
 	ledgers map[string]map[string]string
 	fail    error
-	commits int
+	commits int // of copies
+	notes   int // of ledgers alone
+	// committing is called before a commit, if it is set.
+	committing func()
 	// dropping is called before a snapshot is dropped, if it is set.
 	dropping func(cache.Resource)
 }
@@ -46,23 +49,18 @@ func (m *memory) Load(r cache.Resource, yield func(cache.Record) error) (cache.S
 }
 
 func (m *memory) Commit(batches []cache.Batch, ledgers []cache.LedgerChange) error {
+	if m.committing != nil {
+		m.committing()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fail != nil {
 		return m.fail
 	}
-	m.commits++
-	for _, c := range ledgers {
-		if c.Reset || m.ledgers[c.Name] == nil {
-			m.ledgers[c.Name] = map[string]string{}
-		}
-		for _, k := range c.Delete {
-			delete(m.ledgers[c.Name], string(k))
-		}
-		for _, e := range c.Put {
-			m.ledgers[c.Name][string(e.Key)] = string(e.Value)
-		}
+	if len(batches)+len(ledgers) > 0 {
+		m.commits++
 	}
+	m.change(ledgers)
 	for _, b := range batches {
 		r := b.Saved.Spec.Resource
 		dictionaries := maps.Clone(m.saved[r].Dictionaries)
@@ -90,6 +88,31 @@ func (m *memory) Commit(batches []cache.Batch, ledgers []cache.LedgerChange) err
 		m.saved[r] = saved
 	}
 	return nil
+}
+
+func (m *memory) Note(ledgers []cache.LedgerChange) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fail != nil {
+		return m.fail
+	}
+	m.notes++
+	m.change(ledgers)
+	return nil
+}
+
+func (m *memory) change(ledgers []cache.LedgerChange) {
+	for _, c := range ledgers {
+		if c.Reset || m.ledgers[c.Name] == nil {
+			m.ledgers[c.Name] = map[string]string{}
+		}
+		for _, k := range c.Delete {
+			delete(m.ledgers[c.Name], string(k))
+		}
+		for _, e := range c.Put {
+			m.ledgers[c.Name][string(e.Key)] = string(e.Value)
+		}
+	}
 }
 
 func (m *memory) Drop(r cache.Resource) error {

@@ -14,17 +14,14 @@ import (
 // memory is authoritative, and what changed is collected from the stores once
 // an interval, however often it changed.
 type saver struct {
-	committing sync.Mutex // one commit or drop at a time, and guards beside and awaited; taken before mu
-	beside     Beside     // nil if there is nothing
-	awaited    bool       // SaveNow was called since the copies were saved last
+	committing sync.Mutex // one commit or drop of copies at a time; taken before noting
+
+	noting sync.Mutex // guards beside, and its methods; taken before mu
+	beside Beside     // nil if there is nothing
 
 	mu     sync.Mutex // guards status
 	status cache.SnapshotStatus
 }
-
-// hurry is how many times as often the copies are saved while somebody waits for what is
-// beside them: a save of what changed in a whole interval would hold them up for long.
-const hurry = 10
 
 // saveLoop saves once an interval until ctx ends.
 func (f *Factory) saveLoop(ctx context.Context) {
@@ -32,17 +29,14 @@ func (f *Factory) saveLoop(ctx context.Context) {
 		<-ctx.Done()
 		return
 	}
-	tick := time.NewTicker(max(1, f.options.SaveInterval/hurry))
+	tick := time.NewTicker(f.options.SaveInterval)
 	defer tick.Stop()
 	var failing bool
-	for n := 1; ; n++ {
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		if !f.due(n) {
-			continue
 		}
 		err := f.save()
 		if err != nil && !failing {
@@ -58,13 +52,6 @@ func (f *Factory) saveLoop(ctx context.Context) {
 	}
 }
 
-// due reports whether the copies are saved at the nth of so many ticks.
-func (f *Factory) due(n int) bool {
-	f.saver.committing.Lock()
-	defer f.saver.committing.Unlock()
-	return f.saver.awaited || n%hurry == 0
-}
-
 // taken is a batch with the store to give it back to if it cannot be committed.
 type taken struct {
 	informer *Informer
@@ -72,16 +59,15 @@ type taken struct {
 	batch    cache.Batch
 }
 
-// save commits what changed in all stores since the last save, and what is saved beside
-// them, in one transaction. The order is what the two agree by: changes of the stores are
-// taken first, so that Beside is not asked before it can know of them.
+// save commits what changed in all stores since the last save, in one transaction, after what
+// is saved beside them. The order is what the two agree by: changes of the stores are taken
+// first, so that Beside is not asked before it can know of them, and committed last.
 func (f *Factory) save() error {
 	if f.options.Snapshots == nil {
 		return nil
 	}
 	f.saver.committing.Lock()
 	defer f.saver.committing.Unlock()
-	f.saver.awaited = false
 	var all []taken
 	var batches []cache.Batch
 	for _, i := range f.Informers() {
@@ -90,7 +76,7 @@ func (f *Factory) save() error {
 			batches = append(batches, t.batch)
 		}
 	}
-	err := f.commit(batches, true)
+	err := f.commit(batches)
 	for _, t := range all {
 		if err != nil {
 			t.store.GiveBack(t.batch)
@@ -132,6 +118,13 @@ func (s *saver) note(start time.Time, err error, all bool) {
 		s.status.Err = ""
 		s.status.LastCommit = time.Now()
 	}
+}
+
+// settle is for when there is nothing that was not saved.
+func (s *saver) settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.Err = ""
 }
 
 // takeBatch collects what is to be saved of one informer. A resource of an

@@ -162,6 +162,9 @@ func printSnapshotResources(out io.Writer, info *persist.FileInfo) error {
 	for _, l := range info.Ledgers {
 		fmt.Fprintf(out, "Ledger:     %s\n", ledger(l))
 	}
+	if j := info.Journal; j != nil {
+		fmt.Fprintf(out, "Journal:    %s\n", journal(j))
+	}
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CLUSTER\tRESOURCE\tVERSION\tOBJECTS\tBYTES\tDICTIONARIES\tRESOURCEVERSION\tSAVED AT")
@@ -175,6 +178,14 @@ func printSnapshotResources(out io.Writer, info *persist.FileInfo) error {
 			byteSize(r.Bytes), dictionaries(r.Dictionaries), versions(r.ResourceVersions), r.SavedAt.Format(time.RFC3339))
 	}
 	return w.Flush()
+}
+
+// journal describes what is beside the file.
+func journal(j *persist.JournalInfo) string {
+	if j.Error != "" {
+		return "damaged: " + j.Error
+	}
+	return fmt.Sprintf("%d entries of %d ledgers, to be entered at the next start", j.Entries, j.Ledgers)
 }
 
 // ledger describes what is saved of one handler.

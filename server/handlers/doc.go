@@ -17,7 +17,7 @@
 //   - Deliveries of one key are in the order of its states. Those of different keys are in no
 //     order.
 //
-// What is known of the keys is a ledger ([cache.LedgerChange]). It is saved in the
-// transactions of the snapshot, after the same events were considered, so that a copy that is
-// restored is never ahead of the ledger; and between them as soon as something was delivered.
+// What is known of the keys is a ledger ([cache.LedgerChange]). It is saved before each
+// snapshot, after the same events were considered, so that a copy that is restored is never
+// ahead of the ledger; and between them as soon as something was delivered.
 package handlers

@@ -1,0 +1,540 @@
+package persist
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// killed is the folder of an open DB as a kill -9 would leave it: the path of the same file
+// in a copy.
+func killed(t testing.TB, db *DB) string {
+	t.Helper()
+	to := t.TempDir()
+	from := filepath.Dir(db.options.Path)
+	for _, entry := range must(os.ReadDir(from)) {
+		if !entry.IsDir() {
+			data := must(os.ReadFile(filepath.Join(from, entry.Name())))
+			if err := os.WriteFile(filepath.Join(to, entry.Name()), data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return filepath.Join(to, filepath.Base(db.options.Path))
+}
+
+func jot(t testing.TB, db *DB, changes ...cache.LedgerChange) {
+	t.Helper()
+	if err := db.Note(changes); err != nil {
+		t.Fatalf("Note() = %v", err)
+	}
+}
+
+func put(name, key, value string) cache.LedgerChange {
+	return cache.LedgerChange{Name: name, Put: []cache.LedgerEntry{{Key: []byte(key), Value: []byte(value)}}}
+}
+
+func journalsOf(t testing.TB, path string) (all []string) {
+	t.Helper()
+	for _, n := range must(journalNumbers(path)) {
+		all = append(all, fmt.Sprint(path, JournalSuffix, n))
+	}
+	return all
+}
+
+// TestNoted: what was noted is there after a kill, after a commit of something else, and after
+// an orderly end, which leaves no journal.
+func TestNoted(t *testing.T) { bothWays(t, testNoted) }
+
+func testNoted(t *testing.T, keys *Keyring) {
+	db := open(t, Options{Path: newPath(t), Keys: keys})
+	jot(t, db, put("shop", "a", "1")) // the first is committed: there is no journal yet
+	writes := db.Stats().Writes
+	jot(t, db, put("shop", "b", "2"))
+	jot(t, db, cache.LedgerChange{Name: "shop", Delete: [][]byte{[]byte("a")}}, put("bank", "c", ""))
+	if now := db.Stats().Writes; now != writes {
+		t.Errorf("the snapshot file was written %d times: nothing was noted beside it", now-writes)
+	}
+	want := map[string]map[string]string{"shop": {"b": "2"}, "bank": {"c": ""}}
+	check := func(db *DB) {
+		t.Helper()
+		for name, entries := range want {
+			same(t, name, ledger(t, db, name), entries)
+		}
+	}
+	again := open(t, Options{Path: killed(t, db), Keys: keys})
+	check(again)
+	check(open(t, Options{Path: killed(t, again), Keys: keys}))
+	db.mustCommit(t)
+	jot(t, db, put("shop", "b", "3"))
+	want["shop"]["b"] = "3"
+	check(open(t, Options{Path: killed(t, db), Keys: keys}))
+	check(db)
+	path := db.options.Path
+	closeDB(t, db)
+	if left := journalsOf(t, path); left != nil {
+		t.Errorf("%q are left of a journal of which the file holds everything", left)
+	}
+	check(open(t, Options{Path: path, Keys: keys}))
+}
+
+// mustCommit saves a resource.
+func (db *DB) mustCommit(t testing.TB) {
+	t.Helper()
+	if err := db.Commit([]cache.Batch{{Saved: cache.Saved{Spec: cache.Spec{Resource: pods}}, Reset: true}}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNoteModel: random changes, noted and committed, failures, kills and restarts, against a
+// plain model.
+func TestNoteModel(t *testing.T) { bothWays(t, testNoteModel) }
+
+func testNoteModel(t *testing.T, keys *Keyring) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	rounds := 600
+	if testing.Short() {
+		rounds = 150
+	}
+	refused := false
+	o := Options{Path: newPath(t), Keys: keys, NoSync: true, OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+		if refused && strings.Contains(name, JournalSuffix) {
+			return nil, errors.New("no room for a journal")
+		}
+		return os.OpenFile(name, flag, mode)
+	}}
+	db := must(Open(o))
+	defer func() { closeDB(t, db) }()
+	truth := ledgers{}
+	for range rounds {
+		switch n := rng.IntN(20); {
+		case n < 12:
+			c := randomChange(rng)
+			jot(t, db, c)
+			truth.apply(c)
+		case n < 14:
+			c := randomChange(rng)
+			note(t, db, c)
+			truth.apply(c)
+		case n < 15:
+			db.mustCommit(t)
+		case n < 16:
+			refused = !refused
+		case n < 17:
+			truth.check(t, db)
+		case n < 18:
+			closeDB(t, db)
+			db = must(Open(o))
+		default:
+			o.Path = killed(t, db)
+			closeDB(t, db)
+			db = must(Open(o))
+			truth.check(t, db)
+		}
+	}
+	truth.check(t, db)
+}
+
+func randomChange(rng *rand.Rand) cache.LedgerChange {
+	c := cache.LedgerChange{Name: []string{"a", "b"}[rng.IntN(2)], Reset: rng.IntN(12) == 0}
+	for range rng.IntN(4) {
+		c.Delete = append(c.Delete, []byte{'k', byte('a' + rng.IntN(8))})
+	}
+	for range rng.IntN(4) {
+		c.Put = append(c.Put, cache.LedgerEntry{Key: []byte{'k', byte('a' + rng.IntN(8))}, Value: fmt.Append(nil, rng.Uint32())})
+	}
+	return c
+}
+
+// TestNoteTorn: whatever a power cut leaves of the last note, those before are there, and it is
+// either there or not.
+func TestNoteTorn(t *testing.T) { bothWays(t, testNoteTorn) }
+
+func testNoteTorn(t *testing.T, keys *Keyring) {
+	db, ends := threeNotes(t, keys)
+	for cut := ends[1]; cut <= ends[2]; cut++ {
+		for _, filled := range []bool{false, true} {
+			path := killed(t, db)
+			file := journalsOf(t, path)[0]
+			data := must(os.ReadFile(file))
+			if filled { // the size is there, and not the bytes
+				clear(data[cut:])
+			} else {
+				data = data[:cut]
+			}
+			write(t, file, data)
+			got := must(openAndRead(t, path, keys))
+			want := map[string]string{"0": "0", "1": "1", "2": "2"}
+			if cut == ends[2] {
+				want["3"] = "3"
+			}
+			same(t, fmt.Sprintf("cut at %d", cut), got, want)
+		}
+	}
+}
+
+// threeNotes is a DB with one entry committed and three noted, and where the notes end.
+func threeNotes(t *testing.T, keys *Keyring) (*DB, []int) {
+	t.Helper()
+	db := open(t, Options{Path: newPath(t), Keys: keys})
+	var ends []int
+	for n := range 4 {
+		jot(t, db, put("shop", fmt.Sprint(n), fmt.Sprint(n)))
+		if n > 0 {
+			ends = append(ends, db.journal.size)
+		}
+	}
+	return db, ends
+}
+
+func write(t testing.TB, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openAndRead(t *testing.T, path string, keys *Keyring) (map[string]string, error) {
+	t.Helper()
+	db := open(t, Options{Path: path, Keys: keys})
+	defer closeDB(t, db)
+	return tryLedger(t, db, "shop")
+}
+
+// TestNoteDamaged: a bit that flips anywhere in the journal, or a piece that is missing, loses
+// nothing in silence: all is there, or the ledger is damaged, also after another start, until
+// it is saved anew. What cannot be told from a note that was torn is the last one.
+func TestNoteDamaged(t *testing.T) { bothWays(t, testNoteDamaged) }
+
+func testNoteDamaged(t *testing.T, keys *Keyring) {
+	db, ends := threeNotes(t, keys)
+	whole := map[string]string{"0": "0", "1": "1", "2": "2", "3": "3"}
+	damages := map[string]func([]byte) []byte{
+		"without its beginning": func(b []byte) []byte { return b[1:] },
+		"without a note":        func(b []byte) []byte { return slices.Delete(b, ends[0], ends[1]) },
+		"notes exchanged": func(b []byte) []byte {
+			return slices.Concat(b[:ends[0]], b[ends[1]:ends[2]], b[ends[0]:ends[1]], b[ends[2]:])
+		},
+		"a note twice": func(b []byte) []byte { return slices.Insert(b, ends[1], b[ends[0]:ends[1]]...) },
+	}
+	step := 1
+	if testing.Short() {
+		step = 7
+	}
+	for at := 0; at < ends[2]; at += step {
+		damages[fmt.Sprintf("bit flipped at %d", at)] = func(b []byte) []byte { b[at] ^= 1 << (at % 8); return b }
+	}
+	for name, damage := range damages {
+		path := killed(t, db)
+		file := journalsOf(t, path)[0]
+		write(t, file, damage(must(os.ReadFile(file))))
+		var at int
+		last, _ := fmt.Sscanf(name, "bit flipped at %d", &at)
+		inLast := last == 1 && at >= ends[1]
+		got, err := openAndRead(t, path, keys)
+		if errors.Is(err, cache.ErrCorrupt) && !inLast {
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if inLast {
+			delete(got, "3")
+			whole := map[string]string{"0": "0", "1": "1", "2": "2"}
+			same(t, name, got, whole)
+			continue
+		}
+		same(t, name, got, whole)
+	}
+}
+
+// TestDamagedJournalStaysKnown: that notes were lost is not forgotten by the next start.
+func TestDamagedJournalStaysKnown(t *testing.T) {
+	db, ends := threeNotes(t, nil)
+	path := killed(t, db)
+	file := journalsOf(t, path)[0]
+	data := must(os.ReadFile(file))
+	data[ends[0]+noteHeadSize]++
+	write(t, file, data)
+	if report := must(Verify(path, nil)); len(report.Problems) == 0 {
+		t.Error("Verify finds no problem")
+	}
+	for range 3 {
+		again := must(Open(Options{Path: path}))
+		if _, err := tryLedger(t, again, "shop"); !errors.Is(err, cache.ErrCorrupt) {
+			t.Errorf("Ledger() = %v", err)
+		}
+		if err := again.Note([]cache.LedgerChange{put("shop", "x", "x")}); !errors.Is(err, cache.ErrCorrupt) {
+			t.Errorf("Note() of a change = %v", err)
+		}
+		closeDB(t, again)
+	}
+	again := must(Open(Options{Path: path}))
+	jot(t, again, ledgerOf("shop", map[string]string{"n": "new"}))
+	jot(t, again, put("shop", "m", "more"))
+	same(t, "saved anew", ledger(t, again, "shop"), map[string]string{"n": "new", "m": "more"})
+	closeDB(t, again)
+	same(t, "after a start", must(openAndRead(t, path, nil)), map[string]string{"n": "new", "m": "more"})
+}
+
+// TestNoteOvertakes: it does not wait for a Commit that is under way, whose notes come first.
+func TestNoteOvertakes(t *testing.T) {
+	db := open(t, Options{Path: newPath(t)})
+	jot(t, db, put("shop", "a", "1"))
+	jot(t, db, put("shop", "a", "2"))
+	db.writeMu.Lock()
+	noted, mark, err := db.journal.turn(db.vault)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- db.Note([]cache.LedgerChange{put("shop", "a", "3"), put("shop", "b", "new")}) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("it waits")
+	}
+	// And the commit fails: what it was to enter must not come after what was noted meanwhile.
+	db.journal.giveBack(noted, mark)
+	db.writeMu.Unlock()
+	want := map[string]string{"a": "3", "b": "new"}
+	same(t, "after a kill", must(openAndRead(t, killed(t, db), nil)), want)
+	same(t, "entered", ledger(t, db, "shop"), want)
+}
+
+// TestJournalOfAnother: what lies beside a file and is not its journal is not read: that of a
+// file that was there before, and a newer one of a backup that was put back.
+func TestJournalOfAnother(t *testing.T) {
+	other, _ := threeNotes(t, nil)
+	journals := journalsOf(t, killed(t, other))
+	db := open(t, Options{Path: newPath(t)})
+	jot(t, db, put("shop", "mine", "1"))
+	jot(t, db, put("shop", "mine", "2"))
+	backup := must(os.ReadFile(killed(t, db)))
+	old := journalsOf(t, killed(t, db))
+	jot(t, db, put("shop", "mine", "3"))
+	same(t, "now", ledger(t, db, "shop"), map[string]string{"mine": "3"})
+	jot(t, db, put("shop", "mine", "4"))
+	newer := journalsOf(t, killed(t, db))
+	for name, c := range map[string]struct {
+		file     []byte
+		journals []string
+		want     map[string]string
+	}{
+		"of another file":     {backup, journals, map[string]string{"mine": "1"}},
+		"newer":               {backup, newer, map[string]string{"mine": "1"}},
+		"its own":             {backup, old, map[string]string{"mine": "2"}},
+		"of a file not there": {nil, old, map[string]string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newPath(t)
+			if c.file != nil {
+				write(t, path, c.file)
+			}
+			for _, j := range c.journals {
+				_, number, _ := strings.Cut(j, JournalSuffix)
+				write(t, path+JournalSuffix+number, must(os.ReadFile(j)))
+			}
+			same(t, "ledger", must(openAndRead(t, path, nil)), c.want)
+			for _, left := range journalsOf(t, path) {
+				t.Errorf("%s was left", left)
+			}
+		})
+	}
+}
+
+// TestNotesRotate: a kill, and a start with another key.
+func TestNotesRotate(t *testing.T) {
+	db, ends := threeNotes(t, keyring("old"))
+	path := killed(t, db)
+	want := map[string]string{"0": "0", "1": "1", "2": "2", "3": "3"}
+	same(t, "another key", must(openAndRead(t, path, keyring("new", "old"))), want)
+	same(t, "and without the old", must(openAndRead(t, path, keyring("new"))), want)
+
+	path = killed(t, db)
+	file := journalsOf(t, path)[0]
+	data := must(os.ReadFile(file))
+	data[ends[0]-1]++
+	write(t, file, data)
+	for range 2 {
+		if got, err := openAndRead(t, path, keyring("new", "old")); !errors.Is(err, cache.ErrCorrupt) {
+			t.Errorf("of a damaged journal %v is read, %v", got, err)
+		}
+	}
+}
+
+// TestNotesHidden: of an encrypted file no name, key or value is readable in its journal.
+func TestNotesHidden(t *testing.T) {
+	db := open(t, Options{Path: newPath(t), Keys: keyring("k")})
+	for n := range 3 {
+		jot(t, db, put("secret-shop", fmt.Sprint("secret-key-", n), "secret-value"))
+	}
+	for _, name := range journalsOf(t, db.options.Path) {
+		if data := must(os.ReadFile(name)); bytes.Contains(data, []byte("secret")) {
+			t.Errorf("%s can be read", name)
+		}
+	}
+}
+
+// TestNotesErased: what must not be kept is in no file beside the snapshot either.
+func TestNotesErased(t *testing.T) {
+	db := open(t, Options{Path: newPath(t)})
+	const last = "the last state of what left"
+	jot(t, db, put("shop", "a", "1"))
+	jot(t, db, put("shop", "a", last))
+	holding := func() (all []string) {
+		folder := filepath.Dir(db.options.Path)
+		for _, entry := range must(os.ReadDir(folder)) {
+			if bytes.Contains(must(os.ReadFile(filepath.Join(folder, entry.Name()))), []byte(last)) {
+				all = append(all, entry.Name())
+			}
+		}
+		return all
+	}
+	if len(holding()) == 0 {
+		t.Fatal("no file has it")
+	}
+	c := put("shop", "a", "bare")
+	c.Erase = true
+	jot(t, db, c)
+	if err := db.Commit(nil, nil); err != nil { // as the next save of the copies does
+		t.Fatal(err)
+	}
+	sweep(t, db)
+	if left := holding(); left != nil {
+		t.Errorf("it is in %q", left)
+	}
+	same(t, "ledger", ledger(t, db, "shop"), map[string]string{"a": "bare"})
+}
+
+// TestNoteFails: where the journal cannot be written, what is noted is committed, durably.
+func TestNoteFails(t *testing.T) {
+	db := open(t, Options{Path: newPath(t)})
+	jot(t, db, put("shop", "a", "1"))
+	jot(t, db, put("shop", "a", "2"))
+	db.journal.mu.Lock()
+	closed := must(os.Open(db.options.Path)) // not for writing
+	_ = db.journal.file.Close()
+	db.journal.file = closed
+	db.journal.mu.Unlock()
+	jot(t, db, put("shop", "a", "3"))
+	same(t, "after a kill", must(openAndRead(t, killed(t, db), nil)), map[string]string{"a": "3"})
+	jot(t, db, put("shop", "a", "4"))
+	jot(t, db, put("shop", "a", "5"))
+	same(t, "and on", must(openAndRead(t, killed(t, db), nil)), map[string]string{"a": "5"})
+	if n := len(journalsOf(t, db.options.Path)); n != 1 {
+		t.Errorf("%d files of the journal, want 1", n)
+	}
+}
+
+// TestNoteLarge: what is large is committed, and what was noted before it is older.
+func TestNoteLarge(t *testing.T) {
+	db := open(t, Options{Path: newPath(t)})
+	jot(t, db, put("shop", "a", "1"))
+	jot(t, db, put("shop", "a", "2"))
+	jot(t, db, put("shop", "a", strings.Repeat("3", noteBytes+1)))
+	jot(t, db, put("shop", "b", "4"))
+	got := must(openAndRead(t, killed(t, db), nil))
+	if len(got["a"]) != noteBytes+1 || got["b"] != "4" {
+		t.Errorf("a has %d bytes, b is %q", len(got["a"]), got["b"])
+	}
+}
+
+// TestNoteAfterReplace: the file was replaced, and what was noted of it is gone with it.
+func TestNoteAfterReplace(t *testing.T) {
+	db := open(t, Options{Path: newPath(t)})
+	jot(t, db, put("shop", "a", "1"))
+	jot(t, db, put("shop", "a", "2"))
+	db.writeMu.Lock()
+	err := db.replace(errDamaged)
+	db.replaced = errors.Is(err, ErrReplaced)
+	db.writeMu.Unlock()
+	if err := db.Note([]cache.LedgerChange{put("shop", "b", "part")}); !errors.Is(err, ErrReplaced) {
+		t.Errorf("Note() = %v", err)
+	}
+	jot(t, db, ledgerOf("shop", map[string]string{"c": "anew"}))
+	same(t, "ledger", ledger(t, db, "shop"), map[string]string{"c": "anew"})
+	same(t, "after a kill", must(openAndRead(t, killed(t, db), nil)), map[string]string{"c": "anew"})
+}
+
+// TestNoteRefused: a DB that only reads, or is closed, and bad names.
+func TestNoteRefused(t *testing.T) {
+	db := open(t, Options{Path: newPath(t)})
+	jot(t, db, put("shop", "a", "1"))
+	if err := db.Note([]cache.LedgerChange{put("", "a", "1")}); err == nil {
+		t.Error("a ledger without a name was noted")
+	}
+	if err := db.Note([]cache.LedgerChange{put("shop", strings.Repeat("k", maxLedgerKey+1), "1")}); err == nil {
+		t.Error("a key that is too long was noted")
+	}
+	path := db.options.Path
+	closeDB(t, db)
+	if err := db.Note([]cache.LedgerChange{put("shop", "a", "2")}); !errors.Is(err, ErrClosed) {
+		t.Errorf("Note() of a closed DB = %v", err)
+	}
+	reading := must(Open(Options{Path: path, ReadOnly: true}))
+	defer closeDB(t, reading)
+	if err := reading.Note([]cache.LedgerChange{put("shop", "a", "2")}); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("Note() of a DB that only reads = %v", err)
+	}
+	if left := journalsOf(t, path); left != nil {
+		t.Errorf("%q were made", left)
+	}
+}
+
+// TestJournalLinked: the link to another file is not read, nor written.
+func TestJournalLinked(t *testing.T) {
+	db, _ := threeNotes(t, nil)
+	path := killed(t, db)
+	file := journalsOf(t, path)[0]
+	other := filepath.Join(t.TempDir(), "other")
+	if err := errors.Join(os.Rename(file, other), os.Symlink(other, file)); err != nil {
+		t.Skip(err)
+	}
+	if _, err := openAndRead(t, path, nil); !errors.Is(err, cache.ErrCorrupt) {
+		t.Errorf("it is read: %v", err)
+	}
+	if info, err := os.Lstat(other); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+		t.Errorf("the other file: %v, %v", info, err)
+	}
+}
+
+// FuzzJournal: no bytes make the reading of a journal panic, or take long.
+func FuzzJournal(f *testing.F) {
+	m := journalMark{id: [journalIDSize]byte{1}, next: 7}
+	good := encodeJournalHead(m)
+	for n := range uint64(3) {
+		good = must(appendNote(good, m, n, nil, []cache.LedgerChange{put("shop", "k", "v"), {Name: "bank", Reset: true, Delete: [][]byte{{1}}}}))
+	}
+	f.Add(good)
+	f.Add(good[:len(good)-3])
+	f.Add(append(good, make([]byte, 100)...))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_ = readNotes(data, m, nil, func(changes []cache.LedgerChange) error {
+			n := make(notes)
+			for i := range changes {
+				n.add(&changes[i])
+			}
+			n.changes()
+			return nil
+		})
+		_, _ = decodeChanges(data)
+		_, _ = decodeMark(data)
+	})
+}
