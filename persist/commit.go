@@ -51,19 +51,25 @@ func (db *DB) commitLocked(batches []cache.Batch, ledgers []cache.LedgerChange) 
 	if len(ledgers) == 0 && db.journal.empty() {
 		return db.commitWith(batches, nil, nil)
 	}
+	return db.turn(batches, ledgers, false)
+}
+
+// turn commits with a turn of the journal. With anew no file of it stays that has notes of
+// before.
+func (db *DB) turn(batches []cache.Batch, ledgers []cache.LedgerChange, anew bool) error {
 	if err := db.writable(); err != nil {
 		return err
 	}
-	noted, mark, err := db.journal.turn(db.vault)
+	t, err := db.journal.turn(db.vault, anew)
 	if err != nil {
 		return err
 	}
-	if err := db.commitWith(batches, noted.before(ledgers), &mark); err != nil {
-		db.journal.giveBack(noted, mark)
+	if err := db.commitWith(batches, t.noted.before(ledgers), &t.mark); err != nil {
+		db.journal.giveBack(t)
 		return err
 	}
-	db.journal.hasEntered(mark)
-	if err := db.journal.discard(); err != nil {
+	db.journal.hasEntered(t, db.vault)
+	if err := db.journal.discard(); err != nil && !anew {
 		db.options.Log.Warn("files of the journal that are not needed any more cannot be removed", "err", err)
 	}
 	return nil
@@ -103,7 +109,7 @@ func (db *DB) commitWith(batches []cache.Batch, ledgers []cache.LedgerChange, ma
 			}
 		}
 		if mark != nil {
-			if err := putMark(tx, *mark); err != nil {
+			if err := tx.Bucket(rootBucket).Put(journalKey, mark.encode()); err != nil {
 				return err
 			}
 		}
@@ -198,8 +204,8 @@ func (db *DB) writeLocked(fn func(*bbolt.Tx) error) error {
 	}
 	if errors.Is(err, errDamaged) {
 		err = db.replace(err)
-		db.replaced = db.replaced || errors.Is(err, ErrReplaced)
 	}
+	db.replaced = db.replaced || errors.Is(err, ErrReplaced)
 	return err
 }
 

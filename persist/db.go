@@ -78,7 +78,8 @@ type DB struct {
 	mu     sync.RWMutex // guards bolt being exchanged; held for reading while it is used
 	bolt   *bbolt.DB    // nil once closed
 	vault  *vault       // of bolt; changed with writeMu held, too; nil if it is not encrypted
-	begun  bool         // bolt was empty when it was opened
+	begun  bool         // bolt was empty when it was opened, and nobody was told so
+	erased bool         // what was marked was left out of the file, and not yet of its journal
 	closed bool
 
 	// damaged are the resources found damaged at Open or since, by bucket name.
@@ -116,6 +117,7 @@ func Open(options Options) (*DB, error) {
 	if err := db.open(); err != nil {
 		return nil, fmt.Errorf("open snapshot %s: %w", options.Path, err)
 	}
+	db.begun = false
 	return db, nil
 }
 

@@ -82,12 +82,24 @@ func (db *DB) Sweep() error {
 		return nil
 	})
 	if err == nil && due {
-		err = errors.Join(db.rewrite(), db.journal.discard())
+		err = db.erase()
 	}
 	if err != nil {
 		return fmt.Errorf("erase what rules take away: %w", public(err))
 	}
 	return nil
+}
+
+// erase leaves nothing in the journal, and then in the file, of what was taken away. The caller
+// holds writeMu.
+func (db *DB) erase() error {
+	if err := db.turn(nil, nil, true); err != nil {
+		return err
+	}
+	if err := db.journal.discard(); err != nil {
+		return err
+	}
+	return db.rewrite()
 }
 
 // rewrite puts a copy in the place of the file. The caller holds writeMu.
@@ -149,6 +161,7 @@ func (db *DB) removeAside() error {
 		if err := os.Remove(db.options.Path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}
+		errs = append(errs, removeJournal(db.options.Path+suffix))
 	}
 	return errors.Join(errs...)
 }

@@ -17,8 +17,7 @@ const (
 	// journalMagic opens each file of a journal.
 	journalMagic    = "informerd journal\n"
 	journalVersion  = 1
-	journalHeadSize = len(journalMagic) + 4 + journalIDSize + 8 + 4
-	journalIDSize   = 16
+	journalHeadSize = len(journalMagic) + 4 + 16 + 8 + 4
 
 	// noteMagic opens each note: what lies behind damage is found by it.
 	noteMagic    = 0x65746f6e // "note"
@@ -32,56 +31,76 @@ const (
 	noteErases
 )
 
-// journalMark is what the snapshot file says of its journal, under the key journal.
+// journalID tells one journal from all others.
+type journalID [16]byte
+
+// journalMark is what the snapshot file says of its journal, under the key journal: it holds
+// the notes of the files before one, and of that one those before an index.
 type journalMark struct {
-	// id tells the journal of one snapshot file from that of another in its place.
-	id [journalIDSize]byte
-	// next is the number of the first file whose notes the snapshot file does not hold.
-	next uint64
+	id         journalID
+	file, note uint64
 }
+
+// journalKey is where the snapshot file has its journalMark, beside the buckets.
+var journalKey = []byte("journal")
 
 func (m journalMark) encode() []byte {
 	b := append(make([]byte, sealSize), m.id[:]...)
-	b = binary.LittleEndian.AppendUint64(b, m.next)
+	b = binary.LittleEndian.AppendUint64(b, m.file)
+	b = binary.LittleEndian.AppendUint64(b, m.note)
 	seal(journalKey, b, markVersion)
 	return b
 }
 
 func decodeMark(value []byte) (m journalMark, err error) {
 	body, err := unseal(journalKey, value, markVersion)
-	if err == nil && len(body) != journalIDSize+8 {
+	if err == nil && len(body) != len(m.id)+16 {
 		err = errShort
 	}
 	if err != nil {
 		return m, fmt.Errorf("mark of the journal: %w", err)
 	}
-	copy(m.id[:], body)
-	m.next = binary.LittleEndian.Uint64(body[journalIDSize:])
+	rest := body[copy(m.id[:], body):]
+	m.file, m.note = binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[8:])
 	return m, nil
 }
 
-// encodeJournalHead is what a file of the journal with the given mark's number begins with.
-func encodeJournalHead(m journalMark) []byte {
+// encodeJournalHead is what a file of a journal begins with.
+func encodeJournalHead(id journalID, number uint64) []byte {
 	b := binary.LittleEndian.AppendUint32([]byte(journalMagic), journalVersion)
-	b = append(b, m.id[:]...)
-	b = binary.LittleEndian.AppendUint64(b, m.next)
+	b = append(b, id[:]...)
+	b = binary.LittleEndian.AppendUint64(b, number)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// notePlace is the additional data of an encrypted note.
-func notePlace(m journalMark, index uint64) []byte {
-	b := append([]byte{kindNote}, m.id[:]...)
-	b = binary.LittleEndian.AppendUint64(b, m.next)
-	return binary.LittleEndian.AppendUint64(b, index)
+// notePlace is where a note lies.
+type notePlace struct {
+	id            journalID
+	number, index uint64 // of the file, and in it
 }
 
-// appendNote appends changes as the note with the given index, of the file of a mark.
-func appendNote(b []byte, m journalMark, index uint64, v *vault, changes []cache.LedgerChange) ([]byte, error) {
+// additional is the additional data of an encrypted note.
+func (p notePlace) additional() []byte {
+	b := append([]byte{kindNote}, p.id[:]...)
+	b = binary.LittleEndian.AppendUint64(b, p.number)
+	return binary.LittleEndian.AppendUint64(b, p.index)
+}
+
+// journalNote is what one note says.
+type journalNote struct {
+	// before is how many notes were saved in the file before, in the first note of a file: so
+	// it is found out if some are missing there. 0 in all others.
+	before  uint64
+	changes []cache.LedgerChange
+}
+
+// appendNote appends n as it lies at a place.
+func appendNote(b []byte, at notePlace, v *vault, n *journalNote) ([]byte, error) {
 	start := len(b)
 	b = append(b, make([]byte, noteHeadSize)...)
-	b = appendChanges(b, changes)
+	b = appendChanges(binary.AppendUvarint(b, n.before), n.changes)
 	if v != nil {
-		sealed, err := v.encrypt(notePlace(m, index), b[start+noteHeadSize:])
+		sealed, err := v.encrypt(at.additional(), b[start+noteHeadSize:])
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +109,7 @@ func appendNote(b []byte, m journalMark, index uint64, v *vault, changes []cache
 	note := b[start:]
 	binary.LittleEndian.PutUint32(note, noteMagic)
 	binary.LittleEndian.PutUint32(note[4:], uint32(len(note)-noteHeadSize))
-	binary.LittleEndian.PutUint64(note[8:], index)
+	binary.LittleEndian.PutUint64(note[8:], at.index)
 	binary.LittleEndian.PutUint32(note[16:], noteSum(note))
 	return b, nil
 }
@@ -123,10 +142,10 @@ func appendChanges(b []byte, changes []cache.LedgerChange) []byte {
 	return b
 }
 
-// decodeChanges is the inverse of appendChanges. What it returns shares nothing with body.
-func decodeChanges(body []byte) ([]cache.LedgerChange, error) {
+// decodeNote is the inverse of appendNote. What it returns shares nothing with body.
+func decodeNote(body []byte) (*journalNote, error) {
 	r := reader{b: slices.Clone(body)}
-	var all []cache.LedgerChange
+	note := &journalNote{before: r.uvarint()}
 	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
 		c := cache.LedgerChange{Name: string(r.bytes())}
 		flags := r.uvarint()
@@ -137,46 +156,59 @@ func decodeChanges(body []byte) ([]cache.LedgerChange, error) {
 		for k := r.uvarint(); k > 0 && r.err == nil; k-- {
 			c.Put = append(c.Put, cache.LedgerEntry{Key: r.bytes(), Value: r.bytes()})
 		}
-		all = append(all, c)
+		note.changes = append(note.changes, c)
 	}
 	if r.err == nil && len(r.b) > 0 {
 		r.err = errTrailing
 	}
-	return all, r.err
+	return note, r.err
 }
 
-// errTorn: the last note of a file is not all there. Nobody was told that it was saved.
-var errTorn = errors.New("the last note is not all there")
-
-// readNotes yields the notes of one file, which must be the one of the mark. It ends with
-// errTorn where a crash may have ended it, and with another error where notes that were saved
-// are lost: those before were yielded. A last note that was saved and damaged since looks
-// like one that was torn.
-func readNotes(data []byte, m journalMark, v *vault, yield func([]cache.LedgerChange) error) error {
-	if err := checkJournalHead(data, m); err != nil {
-		return err
+// readNotes yields the notes of a file and says how many there are. A last one that is not all
+// there was torn by a crash, and nobody was told that it is saved: it is left out. One that was
+// saved, and damaged since, looks like it.
+func readNotes(data []byte, id journalID, number uint64, v *vault, yield func(uint64, *journalNote) error) (count uint64, err error) {
+	if err := checkJournalHead(data, id, number); err != nil {
+		if len(data) <= journalHeadSize || allZero(data) {
+			return 0, nil // a crash ended it while it was made
+		}
+		return 0, err
 	}
 	at := journalHeadSize
-	for index := uint64(0); at < len(data); index++ {
-		if allZero(data[at:]) {
-			return nil // what the file was made with, for notes to come
-		}
+	for ; at < len(data) && !allZero(data[at:]); count++ {
 		note, err := noteAt(data, at)
-		if err == nil && binary.LittleEndian.Uint64(note[8:]) != index {
-			return fmt.Errorf("note %d at byte %d, want %d", binary.LittleEndian.Uint64(note[8:]), at, index)
+		if err == nil && binary.LittleEndian.Uint64(note[8:]) != count {
+			return count, fmt.Errorf("note %d at byte %d, want %d", binary.LittleEndian.Uint64(note[8:]), at, count)
 		}
 		if err != nil {
-			if later := laterNote(data, at, index); later > 0 {
-				return fmt.Errorf("note %d at byte %d: %w, and another follows at %d", index, at, err, later)
+			if later := laterNote(data, at, count); later > 0 {
+				return count, fmt.Errorf("note %d at byte %d: %w, and another follows at %d", count, at, err, later)
 			}
-			return errTorn
+			break
 		}
-		if err := yieldNote(note, m, index, v, yield); err != nil {
-			return fmt.Errorf("note %d at byte %d: %w", index, at, err)
+		n, err := openNote(note, notePlace{id, number, count}, v)
+		if err == nil {
+			err = yield(count, n)
+		}
+		if err != nil {
+			return count, fmt.Errorf("note %d at byte %d: %w", count, at, err)
 		}
 		at += len(note)
 	}
-	return nil
+	if at > journalHeadSize && len(data) < journalAlloc {
+		return count, fmt.Errorf("the file has %d bytes, and was made with %d", len(data), journalAlloc)
+	}
+	return count, nil
+}
+
+func openNote(note []byte, at notePlace, v *vault) (n *journalNote, err error) {
+	body := note[noteHeadSize:]
+	if v != nil {
+		if body, err = v.decrypt(nil, at.additional(), body); err != nil {
+			return nil, err
+		}
+	}
+	return decodeNote(body)
 }
 
 func allZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
@@ -184,12 +216,12 @@ func allZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
 // errOther: the file is of the journal of another snapshot file, or of another place in it.
 var errOther = errors.New("the file is of another journal")
 
-func checkJournalHead(data []byte, m journalMark) error {
-	if bytes.HasPrefix(data, encodeJournalHead(m)) {
+func checkJournalHead(data []byte, id journalID, number uint64) error {
+	if bytes.HasPrefix(data, encodeJournalHead(id, number)) {
 		return nil
 	}
-	if len(data) <= journalHeadSize || allZero(data) {
-		return errTorn // nothing was ever noted in it
+	if len(data) < journalHeadSize {
+		return errShort
 	}
 	head := data[:journalHeadSize-4]
 	switch version := binary.LittleEndian.Uint32(head[len(journalMagic):]); {
@@ -199,20 +231,6 @@ func checkJournalHead(data []byte, m journalMark) error {
 		return fmt.Errorf("version %d of the journal is not known", version)
 	}
 	return errOther
-}
-
-func yieldNote(note []byte, m journalMark, index uint64, v *vault, yield func([]cache.LedgerChange) error) (err error) {
-	body := note[noteHeadSize:]
-	if v != nil {
-		if body, err = v.decrypt(nil, notePlace(m, index), body); err != nil {
-			return err
-		}
-	}
-	changes, err := decodeChanges(body)
-	if err != nil {
-		return err
-	}
-	return yield(changes)
 }
 
 // noteAt is the note at a byte, with its head.

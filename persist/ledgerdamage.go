@@ -42,8 +42,10 @@ func (d *ledgerDamage) setLocked(name string, err error) {
 func (d *ledgerDamage) mended(name []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.all != nil || d.by[string(name)] != nil {
+	if d.all != nil {
 		d.setLocked(string(name), nil)
+	} else {
+		delete(d.by, string(name))
 	}
 }
 
@@ -61,11 +63,12 @@ func (d *ledgerDamage) take(other *ledgerDamage) {
 	d.all, d.by = other.all, other.by
 }
 
-// none reports whether no ledger is damaged, as far as is known.
-func (d *ledgerDamage) none() bool {
+// damaged reports whether the ledger of a name is, in the file of a vault.
+func (d *ledgerDamage) damaged(v *vault, name string) bool {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.all == nil && len(d.by) == 0
+	none := d.all == nil && len(d.by) == 0
+	d.mu.Unlock()
+	return !none && d.of(v.ledgerName(name)) != nil
 }
 
 // misplaced says that a ledger may lie under the name of another: names of buckets have no

@@ -32,9 +32,6 @@ var (
 // Ledgers are the names of those that the file has, damaged ones included whose names can
 // still be read.
 func (db *DB) Ledgers() ([]string, error) {
-	if err := db.flush(); err != nil {
-		return nil, fmt.Errorf("list ledgers: %w", err)
-	}
 	var names []string
 	err := db.view(func(tx *bbolt.Tx) error {
 		if db.options.ReadOnly && db.ledgers.of(nil) != nil {
@@ -59,6 +56,7 @@ func (db *DB) Ledgers() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list ledgers: %w", public(err))
 	}
+	names = db.journal.overlay(names)
 	slices.Sort(names)
 	return names, nil
 }
@@ -69,7 +67,7 @@ func (db *DB) Ledger(name string, yield func(cache.LedgerEntry) error) error {
 	if err := checkLedgerName(name); err != nil {
 		return err
 	}
-	if err := db.flush(); err != nil {
+	if err := db.flush(name); err != nil {
 		return fmt.Errorf("ledger %q: %w", name, err)
 	}
 	var stopped error // what yield returned

@@ -54,7 +54,12 @@ func (db *DB) open() error {
 	if err != nil {
 		return readOnly(err)
 	}
-	if err := db.takeJournal(b); err != nil {
+	err = db.takeJournal(b)
+	if err == nil && db.erased && db.journal.discard() != nil {
+		err = update(b, markErase) // a file of the journal may hold it
+	}
+	db.erased = false
+	if err != nil {
 		_ = b.Close()
 		return readOnly(err)
 	}
@@ -332,6 +337,7 @@ func (db *DB) makeSound() error {
 		return db.encryptAnew(s)
 	case s.marked:
 		if db.compact(s) {
+			db.erased = true
 			return db.removeAside()
 		}
 	case db.wasteful(s):
@@ -418,10 +424,13 @@ func (db *DB) reopen() error {
 		_ = db.bolt.Close()
 		db.bolt = nil
 	}
-	db.begun = false
 	err := db.open()
+	if db.begun {
+		db.ledgers.lose(ErrReplaced)
+	}
 	if err == nil && db.begun {
 		err = ErrReplaced // it was too damaged by then
+		db.begun = false
 	}
 	return err
 }
@@ -439,11 +448,14 @@ func (db *DB) replace(cause error) error {
 	db.bolt = nil
 	err := db.moveAside(cause)
 	if err == nil {
+		// Whatever is noted from now on is no change of what there was.
+		db.ledgers.lose(ErrReplaced)
 		err = db.open()
 	}
 	if err != nil {
 		return fmt.Errorf("replace damaged file: %w", err)
 	}
+	db.begun = false
 	return fmt.Errorf("%w: %w", ErrReplaced, cause)
 }
 
@@ -452,16 +464,20 @@ func rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	syncFolder(to)
+	_ = syncFolder(to) // renamed all the same
 	return nil
 }
 
 // syncFolder makes the name of a file durable, where the system can.
-func syncFolder(name string) {
+func syncFolder(name string) error {
 	dir, err := os.Open(filepath.Dir(name))
 	if err != nil {
-		return
+		return err
 	}
 	defer dir.Close()
-	_ = dir.Sync() // not possible on every system
+	err = dir.Sync()
+	if runtime.GOOS == "windows" || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		return nil // not possible on every system
+	}
+	return err
 }
