@@ -36,22 +36,7 @@ func TestKill(t *testing.T) {
 	if path := os.Getenv(childFile); path != "" {
 		commitForEver(t, path)
 	}
-	rounds := 25
-	if testing.Short() {
-		rounds = 5
-	}
-	path := newPath(t)
-	last := 0
-	for i := range rounds {
-		acknowledged := killOne(t, "TestKill", path, time.Duration(rand.IntN(120))*time.Millisecond)
-		last = max(last, acknowledged)
-		found := wholeCommit(t, path)
-		if found < last || found > last+1 {
-			t.Fatalf("round %d: commit %d was acknowledged, %d found", i, last, found)
-		}
-		last = found
-	}
-	t.Logf("%d commits, %d kills", last, rounds)
+	killOften(t, "TestKill", wholeCommit)
 }
 
 // TestKillNotes kills a process that notes changes of ledgers while it commits. Each note is
@@ -60,25 +45,31 @@ func TestKillNotes(t *testing.T) {
 	if path := os.Getenv(childFile); path != "" {
 		noteForEver(t, path)
 	}
+	killOften(t, "TestKillNotes", func(t *testing.T, path string) int {
+		db := open(t, Options{Path: path})
+		defer closeDB(t, db)
+		found, _ := strconv.Atoi(ledger(t, db, "small")["last"])
+		checkNumberedLedgers(t, db, found)
+		return found
+	})
+}
+
+// killOften kills what a test runs as its child, and looks each time for the last number that
+// is found afterwards.
+func killOften(t *testing.T, test string, last func(*testing.T, string) int) {
 	rounds := 25
 	if testing.Short() {
 		rounds = 5
 	}
 	path := newPath(t)
-	last := 0
+	found := 0
 	for i := range rounds {
-		acknowledged := killOne(t, "TestKillNotes", path, time.Duration(rand.IntN(120))*time.Millisecond)
-		last = max(last, acknowledged)
-		db := open(t, Options{Path: path})
-		found, _ := strconv.Atoi(ledger(t, db, "small")["last"])
-		if found < last || found > last+1 {
-			t.Fatalf("round %d: note %d was acknowledged, %d found", i, last, found)
+		acknowledged := max(found, killOne(t, test, path, time.Duration(rand.IntN(120))*time.Millisecond))
+		if found = last(t, path); found < acknowledged || found > acknowledged+1 {
+			t.Fatalf("round %d: %d was acknowledged, %d found", i, acknowledged, found)
 		}
-		checkNumberedLedgers(t, db, found)
-		closeDB(t, db)
-		last = found
 	}
-	t.Logf("%d notes, %d kills", last, rounds)
+	t.Logf("%d are found after %d kills", found, rounds)
 }
 
 // noteForEver is the child: each note says its number, beside commits of other things.
