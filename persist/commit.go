@@ -359,6 +359,9 @@ func (c *change) reset(tx *bbolt.Tx, resources *bbolt.Bucket) (*bbolt.Bucket, *m
 		return b, m, err
 	}
 	staging := bucketAt(tx, rootBucket, stagingBucket)
+	if staging.Bucket(c.name) == nil {
+		return nil, nil, errUnstaged
+	}
 	if err := staging.Bucket(c.name).MoveBucket(objectsBucket, b); err != nil {
 		return nil, nil, err
 	}

@@ -79,6 +79,7 @@ type DB struct {
 	bolt   *bbolt.DB    // nil once closed
 	vault  *vault       // of bolt; changed with writeMu held, too; nil if it is not encrypted
 	begun  bool         // bolt was empty when it was opened, and nobody was told so
+	lost   bool         // bolt, which was opened in the place of another, is not that of the journal
 	erased bool         // what was marked was left out of the file, and not yet of its journal
 	closed bool
 

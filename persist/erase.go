@@ -141,7 +141,7 @@ func (db *DB) salvageOpen() error {
 	_ = db.bolt.Close()
 	db.bolt = nil
 	db.replaced = true
-	if err := db.open(); err != nil {
+	if err := db.openAgain(); err != nil && !errors.Is(err, ErrReplaced) {
 		return err
 	}
 	return db.removeAside()

@@ -52,6 +52,12 @@ func notBolt(err error) bool {
 		errors.Is(err, berrors.ErrVersionMismatch)
 }
 
+// errEmptied: a ledger that was not saved anew since the file was replaced.
+var errEmptied = errors.New("the file was replaced by an empty one")
+
+// errUnstaged: what lay in the staging bucket is gone, since the file had to be opened anew.
+var errUnstaged = errors.New("what was staged is lost")
+
 // errStuck: bbolt's write lock was lost in a panic, so its database cannot even
 // be closed.
 var errStuck = errors.New("database is stuck")

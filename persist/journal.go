@@ -149,19 +149,18 @@ func (j *journal) holds(ledger string) bool {
 	return j.noted[ledger] != nil || j.entering[ledger] != nil
 }
 
-// overlay makes of the names of ledgers in the snapshot file those that there are.
-func (j *journal) overlay(names []string) []string {
+// ledgers are those of which there are notes that the snapshot file does not hold; false: it is
+// forgotten.
+func (j *journal) ledgers() map[string]bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	there := make(map[string]bool)
 	for _, all := range []notes{j.entering, j.noted} {
 		for name, of := range all {
-			names = slices.DeleteFunc(names, func(n string) bool { return n == name })
-			if of.there {
-				names = append(names, name)
-			}
+			there[name] = of.there
 		}
 	}
-	return names
+	return there
 }
 
 // turn begins to enter what was noted into the snapshot file. What is noted meanwhile does not
@@ -179,6 +178,9 @@ func (j *journal) turn(v *vault, anew bool) (*turning, error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if errors.Is(failed, fs.ErrExist) && (anew || j.file == nil) {
+		j.skipLocked(next)
+	}
 	switch {
 	case j.ended:
 		j.dropLocked(file, next)
@@ -207,7 +209,8 @@ func (j *journal) following(anew bool) (id journalID, next uint64, full bool, er
 		_, err = rand.Read(id[:])
 		return id, 0, false, err
 	}
-	return j.id, j.number + 1, j.file == nil || anew || j.size > journalAlloc/2, nil
+	full = j.file == nil || j.size > journalAlloc/2 || anew && j.count > 0
+	return j.id, j.number + 1, full, nil
 }
 
 // useLocked writes to file, of the given number, from now on.
@@ -225,6 +228,15 @@ func (j *journal) dropLocked(file *os.File, number uint64) {
 		_ = file.Close()
 		_ = os.Remove(j.name(number)) // it holds nothing
 	}
+}
+
+// skipLocked is for a name that is taken, by what nobody reads. The mark of this turn, or of the
+// next, is beyond it: there is no file that is written now, and the numbers of those that are
+// read are in a row.
+func (j *journal) skipLocked(number uint64) {
+	j.closeLocked()
+	j.number, j.count, j.before = number, 0, 0
+	j.garbage = append(j.garbage, j.name(number))
 }
 
 // create makes a file, durably: nothing may be noted in one that is gone after a power cut. It
@@ -341,6 +353,13 @@ func (j *journal) is(m journalMark) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.id == m.id && m.id != journalID{}
+}
+
+// begun reports whether the snapshot file has the journal's id.
+func (j *journal) begun() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.id != journalID{}
 }
 
 // begin forgets all journals there are beside the snapshot file, of which it holds all that it

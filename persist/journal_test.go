@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/informerd/informerd/cache"
 )
 
@@ -258,8 +260,9 @@ func testNoteDamaged(t *testing.T, keys *Keyring) {
 func TestNoteMissing(t *testing.T) {
 	db, ends := threeNotes(t, nil)
 	db.writeMu.Lock()
-	turning := must(db.journal.turn(db.vault, true)) // it begins a file, and is not committed
-	db.journal.giveBack(turning)
+	for range 3 { // each begins a file if there is none that is empty, and is not committed
+		db.journal.giveBack(must(db.journal.turn(db.vault, true)))
+	}
 	db.writeMu.Unlock()
 	whole := map[string]string{"0": "0", "1": "1", "2": "2", "3": "3"}
 	same(t, "nothing after it", must(openAndRead(t, killed(t, db), nil)), whole)
@@ -471,6 +474,81 @@ func TestNotesAndAWrongKey(t *testing.T) {
 	same(t, "ledger", must(openAndRead(t, path, keyring("right"))), map[string]string{"0": "0", "1": "1", "2": "2", "3": "3"})
 }
 
+// TestEraseThenAnew: a change that erases, of a ledger that is damaged by then, does not hold up
+// that the ledger is saved anew.
+func TestEraseThenAnew(t *testing.T) {
+	db, _ := threeNotes(t, nil)
+	c := put("shop", "a", "bare")
+	c.Erase = true
+	jot(t, db, c)
+	db.ledgers.mu.Lock()
+	db.ledgers.setLocked("shop", errors.New("damaged"))
+	db.ledgers.mu.Unlock()
+	jot(t, db, ledgerOf("shop", map[string]string{"n": "new"}))
+	same(t, "ledger", ledger(t, db, "shop"), map[string]string{"n": "new"})
+	marked := false
+	if err := db.view(func(tx *bbolt.Tx) error { marked = tx.Bucket(rootBucket).Get(eraseKey) != nil; return nil }); err != nil || !marked {
+		t.Errorf("what was to be erased is forgotten: %v", err)
+	}
+	sweep(t, db)
+}
+
+// TestUnstaged: a large commit whose file has to be opened again in the midst of it fails, may be
+// repeated, and costs nothing else.
+func TestUnstaged(t *testing.T) {
+	db := open(t, Options{Path: newPath(t), stageBytes: 100})
+	jot(t, db, ledgerOf("other", map[string]string{"k": "v"}))
+	large := ledgerOf("shop", map[string]string{"a": strings.Repeat("1", 200), "b": strings.Repeat("2", 200)})
+	c := must(newLedgerChange(&large, nil))
+	db.writeMu.Lock()
+	err := db.stageLedgerLocked(c, []*ledgerChange{c})
+	if err == nil {
+		err = db.reopen()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.writeLocked(func(tx *bbolt.Tx) error { return db.applyLedgers(tx, []*ledgerChange{c}) })
+	db.writeMu.Unlock()
+	if !errors.Is(err, errUnstaged) {
+		t.Errorf("applyLedgers() = %v", err)
+	}
+	jot(t, db, large)
+	same(t, "other", ledger(t, db, "other"), map[string]string{"k": "v"})
+}
+
+// TestLockOutInterrupted: the process ended between the journal and its file going aside.
+func TestLockOutInterrupted(t *testing.T) {
+	db, _ := threeNotes(t, keyring("right"))
+	path := killed(t, db)
+	if err := moveJournal(path, path+EncryptedSuffix); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "ledger", must(openAndRead(t, path, keyring("right"))), map[string]string{"0": "0", "1": "1", "2": "2", "3": "3"})
+}
+
+// TestJournalNameTaken: what lies in the place of the next file holds up nothing, and nothing
+// that is to be erased.
+func TestJournalNameTaken(t *testing.T) {
+	db, _ := threeNotes(t, nil)
+	stray := journalName(db.options.Path, db.journal.number+1)
+	write(t, stray, []byte("stray"))
+	c := put("shop", "0", "bare")
+	c.Erase = true
+	jot(t, db, c)
+	if err := db.Commit(nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	_ = db.Sweep() // which may have to look for another name
+	sweep(t, db)
+	jot(t, db, put("shop", "1", "after"))
+	jot(t, db, put("shop", "2", "after"))
+	same(t, "after a kill", must(openAndRead(t, killed(t, db), nil)), map[string]string{"0": "bare", "1": "after", "2": "after", "3": "3"})
+	if exists(stray) {
+		t.Error("it is still there")
+	}
+}
+
 // TestNotesHidden: of an encrypted file no name, key or value is readable in its journal.
 func TestNotesHidden(t *testing.T) {
 	db := open(t, Options{Path: newPath(t), Keys: keyring("k")})
@@ -563,6 +641,37 @@ func TestNoteAfterReplace(t *testing.T) {
 			}
 			db.replaced = true
 		},
+		"swept": func(t *testing.T, db *DB) {
+			db.writeMu.Lock()
+			defer db.writeMu.Unlock()
+			db.mu.Lock()
+			defer db.mu.Unlock()
+			if err := damage(db); err != nil {
+				t.Error(err)
+			}
+			if err := db.salvageOpen(); err != nil {
+				t.Errorf("salvageOpen() = %v", err)
+			}
+		},
+		"a backup in its place": func(t *testing.T, db *DB) {
+			backup, err := Open(Options{Path: newPath(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			note(t, backup, ledgerOf("shop", map[string]string{"old": "1"}))
+			closeDB(t, backup)
+			db.writeMu.Lock()
+			defer db.writeMu.Unlock()
+			db.mu.Lock()
+			_ = db.bolt.Close()
+			db.bolt = nil
+			db.mu.Unlock()
+			write(t, db.options.Path, must(os.ReadFile(backup.options.Path)))
+			if err := db.reopen(); !errors.Is(err, ErrReplaced) {
+				t.Errorf("reopen() = %v", err)
+			}
+			db.replaced = true
+		},
 		"opened again, by Drop": func(t *testing.T, db *DB) {
 			db.mu.Lock()
 			_ = db.bolt.Close()
@@ -578,28 +687,37 @@ func TestNoteAfterReplace(t *testing.T) {
 				db := open(t, Options{Path: newPath(t)})
 				jot(t, db, put("shop", "a", "1"))
 				jot(t, db, put("shop", "a", "2"))
-				lose(t, db)
-				part := []cache.LedgerChange{put("shop", "b", "part")}
-				err := db.Note(part)
-				if first == "commit" {
-					err = db.Commit([]cache.Batch{{Saved: cache.Saved{Spec: cache.Spec{Resource: pods}}, Reset: true}}, nil)
-				}
-				if first == "note" && !errors.Is(err, ErrReplaced) {
-					t.Errorf("it is told %v", err)
-				}
 				for range 2 {
-					if err := db.Note(part); !errors.Is(err, cache.ErrCorrupt) {
-						t.Errorf("Note() = %v", err)
-					}
+					testLost(t, db, lose, first == "commit")
 				}
-				jot(t, db, ledgerOf("shop", map[string]string{"c": "anew"}))
-				jot(t, db, put("shop", "d", "more"))
-				want := map[string]string{"c": "anew", "d": "more"}
-				same(t, "after a kill", must(openAndRead(t, killed(t, db), nil)), want)
-				same(t, "ledger", ledger(t, db, "shop"), want)
 			})
 		}
 	}
+}
+
+// testLost loses the file of a DB, after which a ledger is saved anew.
+func testLost(t *testing.T, db *DB, lose func(*testing.T, *DB), commits bool) {
+	t.Helper()
+	lose(t, db)
+	part := []cache.LedgerChange{put("shop", "b", "part")}
+	if commits { // and is told, or the note is
+		_ = db.Commit([]cache.Batch{{Saved: cache.Saved{Spec: cache.Spec{Resource: pods}}, Reset: true}}, nil)
+	} else if err := db.Note(part); !errors.Is(err, ErrReplaced) {
+		t.Errorf("it is told %v", err)
+	}
+	for range 2 {
+		if err := db.Note(part); !errors.Is(err, cache.ErrCorrupt) {
+			t.Errorf("Note() = %v", err)
+		}
+	}
+	if err := db.Ledger("new", func(cache.LedgerEntry) error { return nil }); !errors.Is(err, cache.ErrCorrupt) {
+		t.Errorf("Ledger() of one that nobody knows = %v", err)
+	}
+	jot(t, db, ledgerOf("shop", map[string]string{"c": "anew"}))
+	jot(t, db, put("shop", "d", "more"))
+	want := map[string]string{"c": "anew", "d": "more"}
+	same(t, "after a kill", must(openAndRead(t, killed(t, db), nil)), want)
+	same(t, "ledger", ledger(t, db, "shop"), want)
 }
 
 // TestNotesWhileCommitsFail: what is noted is there after a kill, and takes no more of the disk

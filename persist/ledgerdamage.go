@@ -53,7 +53,7 @@ func (d *ledgerDamage) mended(name []byte) {
 func (d *ledgerDamage) lose(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.all = err
+	d.all, d.by = err, nil // what was saved anew is lost, too
 }
 
 // take is for the file that another DB, which is closed, has written.

@@ -32,6 +32,7 @@ var (
 // Ledgers are the names of those that the file has, damaged ones included whose names can
 // still be read.
 func (db *DB) Ledgers() ([]string, error) {
+	noted := db.journal.ledgers() // before what is committed is looked at
 	var names []string
 	err := db.view(func(tx *bbolt.Tx) error {
 		if db.options.ReadOnly && db.ledgers.of(nil) != nil {
@@ -56,7 +57,12 @@ func (db *DB) Ledgers() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list ledgers: %w", public(err))
 	}
-	names = db.journal.overlay(names)
+	names = slices.DeleteFunc(names, func(n string) bool { _, ok := noted[n]; return ok })
+	for name, there := range noted {
+		if there {
+			names = append(names, name)
+		}
+	}
 	slices.Sort(names)
 	return names, nil
 }

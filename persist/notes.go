@@ -73,10 +73,18 @@ func (n notes) changes() []cache.LedgerChange {
 	return all
 }
 
-// before are the changes that newer ones follow; none of a ledger that those begin anew.
+// before are the changes that newer ones follow; none of a ledger that those begin anew, which
+// may be a damaged one.
 func (n notes) before(newer []cache.LedgerChange) []cache.LedgerChange {
-	older := slices.DeleteFunc(n.changes(), func(c cache.LedgerChange) bool {
-		return slices.ContainsFunc(newer, func(o cache.LedgerChange) bool { return o.Name == c.Name && o.Reset && (o.Erase || !c.Erase) })
+	newer = slices.Clone(newer)
+	older := slices.DeleteFunc(n.changes(), func(c cache.LedgerChange) (begunAnew bool) {
+		for i := range newer {
+			if newer[i].Name == c.Name && newer[i].Reset {
+				newer[i].Erase = newer[i].Erase || c.Erase
+				begunAnew = true
+			}
+		}
+		return begunAnew
 	})
 	return append(older, newer...)
 }

@@ -32,6 +32,21 @@ const (
 	mapSize = 256 << 20
 )
 
+// openAgain opens the file anew, in the place of one that was in use. It may be another by then:
+// an empty one, or one that knows nothing of the journal. Its error is ErrReplaced then.
+func (db *DB) openAgain() error {
+	db.lost = false
+	if err := db.open(); err != nil {
+		return err
+	}
+	if !db.begun && !db.lost {
+		return nil
+	}
+	db.ledgers.lose(errEmptied)
+	db.begun = false
+	return ErrReplaced
+}
+
 // open makes db.bolt. The caller holds mu, or has db to itself.
 func (db *DB) open() error {
 	if db.options.ReadOnly {
@@ -330,10 +345,14 @@ func (db *DB) makeSound() error {
 	if s.vault, err = db.options.Keys.vaultOf(s.lock); err != nil {
 		return db.lockOut(err)
 	}
+	if err := db.completeLockOut(); err != nil {
+		return err
+	}
 	switch {
 	case !s.found.sound():
 		return db.salvage(s)
 	case db.rotated(s):
+		db.erased = s.marked
 		return db.encryptAnew(s)
 	case s.marked:
 		if db.compact(s) {
@@ -424,15 +443,7 @@ func (db *DB) reopen() error {
 		_ = db.bolt.Close()
 		db.bolt = nil
 	}
-	err := db.open()
-	if db.begun {
-		db.ledgers.lose(ErrReplaced)
-	}
-	if err == nil && db.begun {
-		err = ErrReplaced // it was too damaged by then
-		db.begun = false
-	}
-	return err
+	return db.openAgain()
 }
 
 // replace puts an empty file in the place of one on which bbolt has panicked.
@@ -448,14 +459,11 @@ func (db *DB) replace(cause error) error {
 	db.bolt = nil
 	err := db.moveAside(cause)
 	if err == nil {
-		// Whatever is noted from now on is no change of what there was.
-		db.ledgers.lose(ErrReplaced)
-		err = db.open()
+		err = db.openAgain()
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrReplaced) {
 		return fmt.Errorf("replace damaged file: %w", err)
 	}
-	db.begun = false
 	return fmt.Errorf("%w: %w", ErrReplaced, cause)
 }
 

@@ -80,6 +80,9 @@ func (c *ledgerChange) stage(tx *bbolt.Tx, m *ledgerMeta, next *int, limit int) 
 // unstage moves the staged entries to b, which has none.
 func (c *ledgerChange) unstage(tx *bbolt.Tx, b *bbolt.Bucket) error {
 	staging := bucketAt(tx, rootBucket, stagingBucket)
+	if staging.Bucket(c.stagedName()) == nil {
+		return errUnstaged
+	}
 	if err := staging.Bucket(c.stagedName()).MoveBucket(entriesBucket, b); err != nil {
 		return err
 	}

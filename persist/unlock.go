@@ -80,6 +80,16 @@ func (db *DB) lockOut(cause error) error {
 	return nil
 }
 
+// completeLockOut puts a journal back whose file was not moved aside after it: the process ended
+// in between, and the key is there now.
+func (db *DB) completeLockOut() error {
+	aside := db.options.Path + EncryptedSuffix
+	if _, err := os.Lstat(aside); !errors.Is(err, os.ErrNotExist) {
+		return nil //nolint:nilerr // what lies there is of that file
+	}
+	return moveJournal(aside, db.options.Path)
+}
+
 // unlocks reports whether the file at path is an encrypted one that a key is at hand for.
 func (db *DB) unlocks(path string) bool {
 	o := db.options
