@@ -26,9 +26,9 @@ import (
 // file was replaced in this Commit, or since the last one by Drop or SaveDocument,
 // whose callers cannot do anything about it.
 //
-// Ledgers are changed in the transaction that makes the batches visible, and so is what was
-// noted of them (see Note) before. A change without Reset needs a ledger that is sound, or none: without one Commit returns
-// cache.ErrCorrupt, naming it.
+// Ledgers are changed in the transaction that makes the batches visible, which also enters
+// what was noted of them before (see Note). A change without Reset needs a ledger that is
+// sound, or none: without one Commit returns cache.ErrCorrupt, naming it.
 func (db *DB) Commit(batches []cache.Batch, ledgers []cache.LedgerChange) error {
 	if len(batches) == 0 && len(ledgers) == 0 && db.journal.empty() {
 		return nil

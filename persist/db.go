@@ -75,13 +75,14 @@ type DB struct {
 	writeMu  sync.Mutex // one writer at a time; taken before mu
 	replaced bool       // and no Commit has said so yet; guarded by writeMu
 
-	mu     sync.RWMutex // guards bolt being exchanged; held for reading while it is used
-	bolt   *bbolt.DB    // nil once closed
-	vault  *vault       // of bolt; changed with writeMu held, too; nil if it is not encrypted
-	begun  bool         // bolt was empty when it was opened, and nobody was told so
-	lost   bool         // bolt, which was opened in the place of another, is not that of the journal
-	erased bool         // what was marked was left out of the file, and not yet of its journal
-	closed bool
+	mu    sync.RWMutex // guards bolt being exchanged; held for reading while it is used
+	bolt  *bbolt.DB    // nil once closed
+	vault *vault       // of bolt; changed with writeMu held, too; nil if it is not encrypted
+	// exchanged says that bolt was empty when it was opened, or is not what the journal goes
+	// on from, and that nobody was told so.
+	exchanged bool
+	erased    bool // what was marked was left out of the file, and not yet of its journal
+	closed    bool
 
 	// damaged are the resources found damaged at Open or since, by bucket name.
 	damagedMu sync.Mutex // innermost
@@ -118,7 +119,7 @@ func Open(options Options) (*DB, error) {
 	if err := db.open(); err != nil {
 		return nil, fmt.Errorf("open snapshot %s: %w", options.Path, err)
 	}
-	db.begun = false
+	db.exchanged = false
 	return db, nil
 }
 

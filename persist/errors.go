@@ -53,7 +53,7 @@ func notBolt(err error) bool {
 }
 
 // errEmptied: a ledger that was not saved anew since the file was replaced.
-var errEmptied = errors.New("the file was replaced by an empty one")
+var errEmptied = errors.New("it was not saved since the file was replaced")
 
 // errUnstaged: what lay in the staging bucket is gone, since the file had to be opened anew.
 var errUnstaged = errors.New("what was staged is lost")

@@ -395,9 +395,6 @@ func readJournal(path string, m journalMark, v *vault) (notes, int, error) {
 	count := uint64(0) // of notes in the file before
 	for number := m.file; ; number++ {
 		data, err := readRegular(journalName(path, number))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(checkJournalHead(data, m.id, number), errOther) {
-			return all, int(number - m.file), missingBefore(path, m.id, number)
-		}
 		if err == nil {
 			first := number == m.file
 			before := count
@@ -414,7 +411,10 @@ func readJournal(path string, m journalMark, v *vault) (notes, int, error) {
 				err = fmt.Errorf("it has %d notes, and had %d", count, m.note)
 			}
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, errOther):
+			return all, int(number - m.file), missingBefore(path, m.id, number)
+		case err != nil:
 			return all, int(number - m.file), fmt.Errorf("journal file %d: %w", number, err)
 		}
 	}

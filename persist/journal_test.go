@@ -74,7 +74,20 @@ func testNoted(t *testing.T, keys *Keyring) {
 			same(t, name, ledger(t, db, name), entries)
 		}
 	}
-	again := open(t, Options{Path: killed(t, db), Keys: keys})
+	path := killed(t, db)
+	if info := must(Info(path, keys)); info.Journal == nil || info.Journal.Ledgers != 2 || info.Journal.Entries != 3 || info.Journal.Error != "" {
+		t.Errorf("Info() says of the journal %+v", info.Journal)
+	}
+	if report := must(Verify(path, keys)); len(report.Problems) > 0 {
+		t.Errorf("Verify() finds %v", report.Problems)
+	}
+	if _, err := tryLedger(t, open(t, Options{Path: killed(t, db), Keys: keys, ReadOnly: true}), "shop"); !errors.Is(err, cache.ErrCorrupt) {
+		t.Errorf("what only reads the file takes the ledger for whole: %v", err)
+	}
+	if _, _, err := Compact(path); err != nil {
+		t.Error(err)
+	}
+	again := open(t, Options{Path: path, Keys: keys})
 	check(again)
 	check(open(t, Options{Path: killed(t, again), Keys: keys}))
 	db.mustCommit(t)
@@ -82,7 +95,7 @@ func testNoted(t *testing.T, keys *Keyring) {
 	want["shop"]["b"] = "3"
 	check(open(t, Options{Path: killed(t, db), Keys: keys}))
 	check(db)
-	path := db.options.Path
+	path = db.options.Path
 	closeDB(t, db)
 	if left := journalsOf(t, path); left != nil {
 		t.Errorf("%q are left of a journal of which the file holds everything", left)
@@ -515,6 +528,25 @@ func TestUnstaged(t *testing.T) {
 	}
 	jot(t, db, large)
 	same(t, "other", ledger(t, db, "other"), map[string]string{"k": "v"})
+}
+
+// TestLockOutFails: where the journal cannot go aside, its file does not either.
+func TestLockOutFails(t *testing.T) {
+	db, _ := threeNotes(t, keyring("right"))
+	path := killed(t, db)
+	_, number, _ := strings.Cut(journalsOf(t, path)[0], JournalSuffix)
+	taken := path + EncryptedSuffix + JournalSuffix + number
+	if err := os.MkdirAll(filepath.Join(taken, "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if wrong, err := Open(Options{Path: path, Keys: keyring("wrong")}); err == nil {
+		closeDB(t, wrong)
+		t.Error("Open() worked")
+	}
+	if err := os.RemoveAll(taken); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "ledger", must(openAndRead(t, path, keyring("right"))), map[string]string{"0": "0", "1": "1", "2": "2", "3": "3"})
 }
 
 // TestLockOutInterrupted: the process ended between the journal and its file going aside.

@@ -45,6 +45,14 @@ func removeJournal(path string) error {
 	return err
 }
 
+// moveWithJournal moves a snapshot file, after its journal.
+func moveWithJournal(from, to string) error {
+	if err := moveJournal(from, to); err != nil {
+		return err
+	}
+	return rename(from, to)
+}
+
 // moveJournal takes the journal of a snapshot file along to where that is moved. What lies there
 // of other journals is not removed: it may be what a crash left half moved.
 func moveJournal(from, to string) error {

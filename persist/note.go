@@ -49,8 +49,8 @@ func (db *DB) takeJournal(b *bbolt.DB) error {
 	if err == nil && db.journal.is(m) {
 		return nil // the file was opened again, and its journal goes on
 	}
-	if db.journal.begun() { // and so the file was exchanged for another, or a backup of it
-		db.lost = true
+	if db.journal.begun() { // in another file, or in this one before it was put back
+		db.exchanged = true
 	}
 	var found notes
 	var files int

@@ -35,15 +35,11 @@ const (
 // openAgain opens the file anew, in the place of one that was in use. It may be another by then:
 // an empty one, or one that knows nothing of the journal. Its error is ErrReplaced then.
 func (db *DB) openAgain() error {
-	db.lost = false
-	if err := db.open(); err != nil {
+	if err := db.open(); err != nil || !db.exchanged {
 		return err
 	}
-	if !db.begun && !db.lost {
-		return nil
-	}
 	db.ledgers.lose(errEmptied)
-	db.begun = false
+	db.exchanged = false
 	return ErrReplaced
 }
 

@@ -48,7 +48,7 @@ func (db *DB) begin(b *bbolt.DB) error {
 		}
 		db.vault, l = v, &v.lock
 	}
-	db.begun = true
+	db.exchanged = true
 	return update(b, func(tx *bbolt.Tx) error { return layOut(tx, l) })
 }
 
@@ -64,7 +64,7 @@ func (db *DB) lockOut(cause error) error {
 	if db.unlocks(aside) {
 		// The key file was put right. What was written meanwhile, with a wrong one,
 		// is of no use to anybody.
-		if err := errors.Join(moveJournal(aside, path), rename(aside, path)); err != nil {
+		if err := moveWithJournal(aside, path); err != nil {
 			return fmt.Errorf("put the snapshot back in its place: %w", err)
 		}
 		db.options.Log.Info("snapshot file can be decrypted again, and is back in its place", "path", path, "aside", aside)
@@ -73,7 +73,7 @@ func (db *DB) lockOut(cause error) error {
 	if errors.Is(cause, ErrPlain) {
 		return nil
 	}
-	if err := errors.Join(moveJournal(path, aside), rename(path, aside)); err != nil {
+	if err := moveWithJournal(path, aside); err != nil {
 		return fmt.Errorf("move encrypted file aside: %w", err)
 	}
 	db.options.Log.Error("snapshot file cannot be decrypted, moved aside, starting cold", "path", path, "aside", aside, "err", cause)
