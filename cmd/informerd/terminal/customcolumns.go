@@ -131,12 +131,7 @@ func (g *getCommand) printColumns(s *session, questions []question) error {
 		if fields := fieldsOf(columns); fields != "" {
 			v.Set("fields", fields)
 		}
-		err := s.lines(v, func(line []byte) error {
-			cells, err := r.cells(line)
-			table.rows = append(table.rows, cells)
-			return err
-		})
-		if err != nil {
+		if err := s.lines(v, func(line []byte) error { return r.row(table, line) }); err != nil {
 			return err
 		}
 	}

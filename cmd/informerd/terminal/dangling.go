@@ -51,7 +51,7 @@ holds the reference, or what it names.`,
 type danglingAnswer struct {
 	text       bytes.Buffer // all of it, where that is printed
 	truncated  bool
-	rows       [][]string
+	rows       *grid
 	unanswered []unanswered
 }
 
@@ -73,16 +73,16 @@ func (c *danglingCommand) dangling(s *session, kinds []string) error {
 		if err := s.writeJSON(bytes.TrimSpace(a.text.Bytes())); err != nil {
 			return err
 		}
-	case len(a.rows) == 0:
+	case a.rows.count == 0:
 		s.note("Nothing dangles %s.", c.where())
 	default:
-		c.print(s, a.rows)
+		a.rows.print(s.out)
 	}
 	if a.truncated {
 		s.note("There are more: --limit %d", c.limit)
 	}
 	if c.exitCode {
-		return found(len(a.rows) > 0, unknown)
+		return found(a.rows.count > 0, unknown)
 	}
 	return nil
 }
@@ -93,19 +93,17 @@ func (c *danglingCommand) ask(s *session, v url.Values) (*danglingAnswer, error)
 	if err != nil {
 		return nil, err
 	}
-	a := &danglingAnswer{}
+	a := &danglingAnswer{rows: &grid{colour: s.colour}}
+	if !c.noHeaders && c.name != "name" {
+		a.rows.header = []string{"NAMESPACE", "NAME", "EDGE", "MISSING", "BY"}
+	}
 	if c.name == "json" {
 		resp.Body = struct {
 			io.Reader
 			io.Closer
 		}{io.TeeReader(resp.Body, &a.text), resp.Body}
 	}
-	r := danglingReader{only: c.name == "name", before: make([]string, danglingColumns)}
-	return a, s.List(s.ctx, resp, a.member, func(item client.Value) error {
-		row, err := r.row(item)
-		a.rows = append(a.rows, row)
-		return err
-	})
+	return a, s.List(s.ctx, resp, a.member, func(item client.Value) error { return a.row(item, c.name == "name") })
 }
 
 func (a *danglingAnswer) member(name string, value client.Value) error {
@@ -121,27 +119,17 @@ func (a *danglingAnswer) member(name string, value client.Value) error {
 	return nil
 }
 
-// danglingColumns is how many cells a row has.
-const danglingColumns = 5
-
-// danglingReader reads one item after the other. Much of a row is as in the one before.
-type danglingReader struct {
-	only   bool // the holders' names
-	before []string
-	text   []byte // made of parts, to be compared
-}
-
-// row is what is printed of one reference or selector.
-func (r *danglingReader) row(item client.Value) ([]string, error) {
+// row adds what is printed of one reference or selector; only the holder's name, if named.
+func (a *danglingAnswer) row(item client.Value, named bool) error {
 	var from, to namedNode
 	var edge, why, selector client.Value
-	names := false // something that is not there
+	missing := false
 	err := item.Members(func(name []byte, value client.Value) error {
 		switch string(name) {
 		case "from":
 			return from.read(value)
 		case "to":
-			names = true
+			missing = true
 			return to.read(value)
 		case "edge":
 			edge = value
@@ -156,30 +144,27 @@ func (r *danglingReader) row(item client.Value) ([]string, error) {
 		}
 		return nil
 	})
-	if r.only {
-		return []string{from.id.Text()}, err
+	if err != nil {
+		return err
 	}
-	row := make([]string, danglingColumns)
-	row[0] = from.namespace.TextAs(r.before[0])
-	row[1] = r.as(1, from.appendTitle(r.text[:0]))
-	row[2] = edge.TextAs(r.before[2])
-	if names {
-		row[3] = r.as(3, to.appendMissing(r.text[:0], row[0]))
+	g := a.rows
+	defer g.endRow()
+	if named {
+		g.value(from.id)
+		return nil
+	}
+	g.value(from.namespace)
+	g.text = from.appendTitle(g.text)
+	g.endCell()
+	g.value(edge)
+	if missing {
+		g.text = to.appendMissing(g.text, &from)
 	} else {
-		row[3] = r.as(3, selector.AppendText(append(r.text[:0], "no "...)))
+		g.text = selector.AppendText(append(g.text, "no "...))
 	}
-	row[4] = why.TextAs(r.before[4])
-	r.before = row
-	return row, err
-}
-
-// as is the text of a cell, which need not be copied if the row before has it.
-func (r *danglingReader) as(column int, text []byte) string {
-	r.text = text
-	if string(text) == r.before[column] {
-		return r.before[column]
-	}
-	return string(text)
+	g.endCell()
+	g.value(why)
+	return nil
 }
 
 // namedNode is what a node in JSON is called by.
@@ -213,17 +198,9 @@ func (n *namedNode) appendTitle(dst []byte) []byte {
 }
 
 // appendMissing says what is not there, for a holder in a namespace.
-func (n *namedNode) appendMissing(dst []byte, holder string) []byte {
-	if namespace := n.namespace.TextAs(holder); namespace != holder && namespace != "" {
+func (n *namedNode) appendMissing(dst []byte, holder *namedNode) []byte {
+	if !n.namespace.IsZero() && !n.namespace.Equal(holder.namespace) {
 		return n.id.AppendText(dst)
 	}
 	return n.appendTitle(dst)
-}
-
-func (c *danglingCommand) print(s *session, rows [][]string) {
-	g := &grid{colour: s.colour, rows: rows}
-	if !c.noHeaders && c.name != "name" {
-		g.header = []string{"NAMESPACE", "NAME", "EDGE", "MISSING", "BY"}
-	}
-	g.print(s.out)
 }

@@ -225,7 +225,7 @@ func (c *handlersCommand) dead(s *session, name string) error {
 	switch {
 	case err != nil || !c.table():
 		return err
-	case len(g.rows) == 0:
+	case g.count == 0:
 		s.note("no dead letters")
 		return nil
 	}

@@ -52,55 +52,74 @@ func plainSteps(name, template string) []plainStep {
 // errNotPlain is that only JSONPath knows what a column shows of an object.
 var errNotPlain = errors.New("it is not plain")
 
-// cellReader reads the cells of one object after the other. Much of a row is as in the one
-// before it.
+// cellReader reads the cells of one object after the other.
 type cellReader struct {
-	columns []customColumn
-	before  []string
-	tops    []client.Value // the members that columns begin with
-	values  []client.Value
-	text    []byte // of one cell
+	columns       []customColumn
+	tops          []client.Value // the members that columns begin with
+	values, below []client.Value // on the way to one cell
+	text          []byte         // of all cells of an object
+	ends          []int          // where each of them ends
 }
 
 func newCellReader(columns []customColumn) *cellReader {
-	return &cellReader{columns: columns, before: make([]string, len(columns)), tops: make([]client.Value, len(columns))}
+	return &cellReader{columns: columns, tops: make([]client.Value, len(columns))}
 }
 
-// cells are those of one object in JSON.
-func (r *cellReader) cells(raw []byte) ([]string, error) {
-	if cells, ok := r.plain(raw); ok {
-		return cells, nil
+// row adds a row for an object in JSON.
+func (r *cellReader) row(g *grid, raw []byte) error {
+	if r.plain(raw) {
+		for i := range r.columns {
+			g.text = append(g.text, r.cell(i)...)
+			g.endCell()
+		}
+		g.endRow()
+		return nil
 	}
-	return jsonPathCells(r.columns, raw)
+	cells, err := jsonPathCells(r.columns, raw)
+	if err == nil {
+		g.row(cells...)
+	}
+	return err
 }
 
-// plain are the cells where all columns are plain: the text of the object is walked through
-// and nothing but the values is decoded. Where ok is false JSONPath has to be asked.
-func (r *cellReader) plain(raw []byte) (cells []string, ok bool) {
+// cells are those of an object in JSON.
+func (r *cellReader) cells(raw []byte) ([]string, error) {
+	if !r.plain(raw) {
+		return jsonPathCells(r.columns, raw)
+	}
+	cells := make([]string, len(r.columns))
+	for i := range cells {
+		cells[i] = string(r.cell(i))
+	}
+	return cells, nil
+}
+
+// cell is one that plain has found.
+func (r *cellReader) cell(i int) []byte { return r.text[end(r.ends, i):r.ends[i]] }
+
+// plain finds the cells where all columns are plain: the text of the object is walked through
+// and nothing but the values is decoded. Where it returns false JSONPath has to be asked.
+func (r *cellReader) plain(raw []byte) (ok bool) {
 	raw = bytes.TrimLeft(raw, " \t\r\n")
 	if len(raw) == 0 || raw[0] != '{' || !utf8.Valid(raw) || !r.findTops(client.NewValue(raw)) {
-		return nil, false
+		return false
 	}
-	cells = make([]string, len(r.columns))
+	r.text, r.ends = r.text[:0], r.ends[:0]
 	for i := range r.columns {
-		values := r.values[:0]
+		r.values = r.values[:0]
 		if !r.tops[i].IsZero() {
-			values = append(values, r.tops[i])
+			r.values = append(r.values, r.tops[i])
 		}
-		r.values = values
-		values, err := walkPlain(values, r.columns[i].steps[1:])
+		err := r.walk(r.columns[i].steps[1:])
 		if err == nil {
-			r.text, err = appendPlain(r.text[:0], values)
+			r.text, err = appendPlain(r.text, r.values)
 		}
 		if err != nil {
-			return nil, false
+			return false
 		}
-		if cells[i] = r.before[i]; string(r.text) != cells[i] {
-			cells[i] = string(r.text)
-		}
+		r.ends = append(r.ends, len(r.text))
 	}
-	r.before = cells
-	return cells, true
+	return true
 }
 
 // findTops finds the members of the line that columns begin with, in one walk for all.
@@ -122,20 +141,20 @@ func (r *cellReader) findTops(line client.Value) (ok bool) {
 	return err == nil
 }
 
-// walkPlain takes the steps from values, level by level as JSONPath does.
-func walkPlain(values []client.Value, steps []plainStep) ([]client.Value, error) {
+// walk takes the steps from values, level by level as JSONPath does.
+func (r *cellReader) walk(steps []plainStep) (err error) {
 	for _, s := range steps {
-		var err error
 		if s.elements {
-			values, err = elementsOf(values)
+			r.below, err = elementsOf(r.below[:0], r.values)
+			r.values, r.below = r.below, r.values
 		} else {
-			values, err = membersOf(values, s.name)
+			r.values, err = membersOf(r.values, s.name)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return values, nil
+	return nil
 }
 
 // membersOf are the members called name. Of a name that occurs twice the last one counts,
@@ -154,7 +173,7 @@ func membersOf(values []client.Value, name string) ([]client.Value, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return kept, err
 		}
 		if !found.IsZero() {
 			kept = append(kept, found)
@@ -163,16 +182,15 @@ func membersOf(values []client.Value, name string) ([]client.Value, error) {
 	return kept, nil
 }
 
-// elementsOf are the elements of arrays. JSONPath passes over null, refuses what is no
+// elementsOf appends the elements of arrays to all. JSONPath passes over null, refuses what is no
 // array, and ends at an array without elements, whatever comes after it.
-func elementsOf(values []client.Value) ([]client.Value, error) {
-	var all []client.Value
+func elementsOf(all, values []client.Value) ([]client.Value, error) {
 	for _, v := range values {
 		if v.Is("null") {
 			continue
 		}
 		if v.Kind() != '[' {
-			return nil, errNotPlain
+			return all, errNotPlain
 		}
 		before := len(all)
 		err := v.Elements(func(element client.Value) error {
@@ -180,7 +198,7 @@ func elementsOf(values []client.Value) ([]client.Value, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return all, err
 		}
 		if len(all) == before {
 			break

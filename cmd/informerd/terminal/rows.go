@@ -10,16 +10,18 @@ import (
 	"github.com/informerd/informerd/cmd/informerd/terminal/client"
 )
 
-// tableAnswer is an answer with view=table.
+// tableAnswer is an answer with view=table. What it says of the rows comes before them.
 type tableAnswer struct {
+	*tablePrinter
 	Metadata struct {
 		RemainingItemCount int
 		Resources          []struct{ Cluster, Resource, Kind string }
 	}
 	Columns []tableColumns
-	Items   []tableRow
 
-	labels bool // are wanted
+	tables []*printedTable
+	last   *printedTable // that the last row was of
+	text   []byte
 }
 
 type tableColumns struct {
@@ -33,104 +35,78 @@ type tableColumns struct {
 	}
 }
 
-// tableRow is a row as it comes; its cells are room for the row that is printed, too.
-type tableRow struct {
-	cluster, resource string
-	cells             []string // after leading ones
-	namespace         string
-	labels            string
-}
-
-// leading is how many cells a printed row may have before those that come, and trailing how
-// many after them.
-const leading, trailing = 2, 1
-
-// maxColumns bounds what is made for cells before they have come.
-const maxColumns = 64
-
-// item reads an item.
-func (a *tableAnswer) item(item client.Value) error {
-	var before tableRow
-	if n := len(a.Items); n > 0 {
-		before = a.Items[n-1]
-	}
-	row := tableRow{cells: make([]string, leading, leading+min(a.columns(), maxColumns)+trailing)}
-	err := item.Members(func(name []byte, value client.Value) error {
-		switch string(name) {
-		case "cluster":
-			row.cluster = value.TextAs(before.cluster)
-		case "resource":
-			row.resource = value.TextAs(before.resource)
-		case "cells":
-			return value.Elements(func(cell client.Value) error {
-				above := ""
-				if i := len(row.cells); i < len(before.cells) {
-					above = before.cells[i]
-				}
-				row.cells = append(row.cells, cellText(cell, above))
-				return nil
-			})
-		case "object":
-			return value.Members(func(name []byte, value client.Value) error {
-				if string(name) != "metadata" {
-					return nil
-				}
-				return row.readMetadata(value, before.namespace, a.labels)
-			})
-		}
-		return nil
-	})
-	a.Items = append(a.Items, row)
-	return err
-}
-
-func (row *tableRow) readMetadata(metadata client.Value, namespace string, labels bool) error {
-	return metadata.Members(func(name []byte, value client.Value) error {
-		switch string(name) {
-		case "namespace":
-			row.namespace = value.TextAs(namespace)
-		case "labels":
-			if labels {
-				row.labels = labelText(value)
-			}
-		}
-		return nil
-	})
-}
-
-// cellText is what a table shows of a JSON value, below another.
-func cellText(value client.Value, above string) string {
-	if value.Is("null") || value.Is(`"\u003cnone\u003e"`) { // as API servers write it, in most rows
-		return "<none>"
-	}
-	return value.TextAs(above)
-}
-
 // member reads what an answer has besides its items.
 func (a *tableAnswer) member(name string, value client.Value) error {
 	switch name {
 	case "metadata":
 		return value.Decode(&a.Metadata)
 	case "columns":
-		return value.Decode(&a.Columns)
+		err := value.Decode(&a.Columns)
+		a.begin()
+		return err
 	}
 	return nil
 }
 
-// columns are how many cells a row has at most.
-func (a *tableAnswer) columns() int {
-	most := 0
-	for i := range a.Columns {
-		most = max(most, len(a.Columns[i].Columns))
+// item reads a row.
+func (a *tableAnswer) item(item client.Value) error {
+	var cluster, resource, cells, object client.Value
+	err := item.Members(func(name []byte, value client.Value) error {
+		switch string(name) {
+		case "cluster":
+			cluster = value
+		case "resource":
+			resource = value
+		case "cells":
+			cells = value
+		case "object":
+			object = value
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return most
+	t, err := a.table(cluster, resource)
+	if err != nil {
+		return err
+	}
+	return t.row(cluster, cells, object)
+}
+
+// table is the one that a row belongs to.
+func (a *tableAnswer) table(cluster, resource client.Value) (*printedTable, error) {
+	a.text = cluster.AppendText(a.text[:0])
+	n := len(a.text)
+	a.text = resource.AppendText(a.text)
+	is := func(t *printedTable) bool {
+		return t.Cluster == string(a.text[:n]) && t.Resource == string(a.text[n:])
+	}
+	if a.last != nil && is(a.last) {
+		return a.last, nil
+	}
+	i := slices.IndexFunc(a.tables, is)
+	if i < 0 {
+		return nil, fmt.Errorf("the answer has a row of %s, of which it has not said what columns there are", a.text)
+	}
+	a.last = a.tables[i]
+	return a.last, nil
+}
+
+// cellValue adds what a table shows of a JSON value.
+func (g *grid) cellValue(value client.Value) {
+	if value.Is("null") || value.Is(`"\u003cnone\u003e"`) { // as API servers write it, in most rows
+		g.cell("<none>")
+	} else {
+		g.value(value)
+	}
 }
 
 // printTables prints a table for each resource, as kubectl get does.
 func (g *getCommand) printTables(s *session, questions []question) error {
-	p := &tablePrinter{getCommand: g, prefix: len(questions) > 1}
+	p := &tablePrinter{getCommand: g, colour: s.colour, prefix: len(questions) > 1}
 	for _, q := range questions {
-		a := tableAnswer{labels: g.showLabels}
+		a := tableAnswer{tablePrinter: p}
 		v := g.values(q)
 		v.Set("view", "table")
 		v.Set("fields", g.rowFields())
@@ -141,7 +117,10 @@ func (g *getCommand) printTables(s *session, questions []question) error {
 		if err != nil {
 			return err
 		}
-		p.add(s, &a)
+		p.remaining += a.Metadata.RemainingItemCount
+		for _, t := range a.tables {
+			t.print(s)
+		}
 	}
 	named := slices.ContainsFunc(questions, func(q question) bool { return len(q.names) > 0 })
 	if p.printed == 0 && !named {
@@ -164,27 +143,29 @@ func (g *getCommand) rowFields() string {
 // tablePrinter prints the tables of one command one below the other.
 type tablePrinter struct {
 	*getCommand
+	colour    bool
 	prefix    bool // names have their kind before them
 	printed   int
 	remaining int
 }
 
-func (p *tablePrinter) add(s *session, a *tableAnswer) {
+// begin makes the tables that the rows are entered in.
+func (a *tableAnswer) begin() {
 	several := map[string]bool{}
 	kinds := map[string]string{}
 	for _, r := range a.Metadata.Resources {
 		several[r.Cluster] = true
 		kinds[r.Resource] = r.Kind
 	}
-	p.prefix = p.prefix || len(kinds) > 1
-	p.remaining += a.Metadata.RemainingItemCount
+	a.prefix = a.prefix || len(kinds) > 1
 	for _, columns := range a.Columns {
-		t := &printedTable{tablePrinter: p, tableColumns: columns, cluster: len(several) > 1}
-		if p.prefix {
+		t := &printedTable{tablePrinter: a.tablePrinter, tableColumns: columns, cluster: len(several) > 1}
+		t.rows.colour = t.colour
+		if a.prefix {
 			_, group, _ := strings.Cut(columns.Resource, ".")
 			t.prefix = typeName(kinds[columns.Resource], group) + "/"
 		}
-		t.print(s, a.Items)
+		a.tables = append(a.tables, t)
 	}
 }
 
@@ -194,23 +175,68 @@ type printedTable struct {
 	tableColumns
 	cluster bool
 	prefix  string
+	rows    grid
 }
 
-func (t *printedTable) print(s *session, rows []tableRow) {
-	g := &grid{colour: s.colour}
-	if !t.noHeaders {
-		g.header = t.names()
+// row adds a row.
+func (t *printedTable) row(cluster, cells, object client.Value) error {
+	g := &t.rows
+	if t.cluster {
+		g.value(cluster)
 	}
-	for i := range rows {
-		if rows[i].resource == t.Resource && rows[i].cluster == t.Cluster {
-			g.rows = append(g.rows, t.cells(&rows[i]))
+	var namespace, labels client.Value
+	if !object.IsZero() {
+		err := object.Members(func(name []byte, value client.Value) error {
+			if string(name) != "metadata" {
+				return nil
+			}
+			return value.Members(func(name []byte, value client.Value) error {
+				switch string(name) {
+				case "namespace":
+					namespace = value
+				case "labels":
+					labels = value
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			return err
 		}
+	}
+	if t.showsNamespace() {
+		g.value(namespace)
+	}
+	if cells.IsZero() {
+		return fmt.Errorf("the answer has a row of %s without cells", t.Resource)
+	}
+	i := 0
+	err := cells.Elements(func(cell client.Value) error {
+		if i >= len(t.Columns) || t.Columns[i].Priority == 0 || t.name == "wide" {
+			if i < len(t.Columns) && t.Columns[i].Format == "name" {
+				g.text = append(g.text, t.prefix...)
+			}
+			g.cellValue(cell)
+		}
+		i++
+		return nil
+	})
+	if t.showLabels {
+		g.cell(cmp.Or(labelText(labels), "<none>"))
+	}
+	g.endRow()
+	return err
+}
+
+func (t *printedTable) print(s *session) {
+	if !t.noHeaders {
+		t.rows.header = t.names()
 	}
 	if t.printed > 0 {
 		s.out.WriteByte('\n')
 	}
-	t.printed += len(g.rows)
-	g.print(s.out)
+	t.printed += t.rows.count
+	t.rows.print(s.out)
 }
 
 func (t *printedTable) names() []string {
@@ -238,37 +264,9 @@ func (t *printedTable) showsNamespace() bool {
 	return t.Namespaced && !one
 }
 
-// cells are those of the row as it is printed. They are in the place of those that came.
-func (t *printedTable) cells(row *tableRow) []string {
-	came := row.cells[leading:]
-	first := leading
-	if t.showsNamespace() {
-		first--
-		row.cells[first] = row.namespace
-	}
-	if t.cluster {
-		first--
-		row.cells[first] = row.cluster
-	}
-	cells := row.cells[first:leading]
-	for i, c := range came {
-		switch {
-		case i < len(t.Columns) && t.Columns[i].Priority > 0 && t.name != "wide":
-		case i < len(t.Columns) && t.Columns[i].Format == "name":
-			cells = append(cells, t.prefix+c)
-		default:
-			cells = append(cells, c)
-		}
-	}
-	if t.showLabels {
-		cells = append(cells, cmp.Or(row.labels, "<none>"))
-	}
-	return cells
-}
-
 func labelText(raw client.Value) string {
 	var labels map[string]string
-	if raw.Decode(&labels) != nil {
+	if raw.IsZero() || raw.Decode(&labels) != nil {
 		return ""
 	}
 	var all []string

@@ -2,9 +2,11 @@ package client
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 	"strings"
 )
 
@@ -65,6 +67,13 @@ func (v Value) Is(raw string) bool {
 	return err == nil && string(got) == raw
 }
 
+// Equal reports whether both are written in the same way, or both are none.
+func (v Value) Equal(other Value) bool {
+	a, err := v.Raw()
+	b, errOther := other.Raw()
+	return err == nil && errOther == nil && string(a) == string(b)
+}
+
 // end is where what follows it begins.
 func (v Value) end() (int, error) {
 	if v.in.begin == v.at {
@@ -84,16 +93,19 @@ func (v Value) Members(each func(name []byte, value Value) error) error {
 		if i >= len(in.text) || in.text[i] != '"' {
 			return part, fmt.Errorf("%w at byte %d: a name should be there", errJSON, i)
 		}
-		end, err := in.skip(i)
-		if err != nil {
-			return part, err
+		end, plain := quote(in.text, i)
+		if end < 0 {
+			return part, errCut
 		}
-		name := in.text[i:end]
+		name := in.text[i+1 : end-1]
+		if !plain {
+			name = []byte(textOf(in.text[i:end]))
+		}
 		if i = in.space(end); i >= len(in.text) || in.text[i] != ':' {
 			return part, fmt.Errorf("%w at byte %d: a colon should be there", errJSON, i)
 		}
 		part = Value{in, in.space(i + 1)}
-		return part, each(nameOf(name), part)
+		return part, each(name, part)
 	})
 }
 
@@ -169,13 +181,6 @@ func (v Value) TextAs(before string) string {
 	return v.Text()
 }
 
-func nameOf(raw []byte) []byte {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return raw[1 : len(raw)-1]
-	}
-	return []byte(textOf(raw))
-}
-
 func textOf(raw []byte) string {
 	if len(raw) < 2 || raw[0] != '"' {
 		return string(raw)
@@ -200,6 +205,9 @@ func (v Value) Decode(into any) error {
 }
 
 func (a *answer) space(i int) int {
+	if i < len(a.text) && a.text[i] > ' ' {
+		return i
+	}
 	for i < len(a.text) && (a.text[i] == ' ' || a.text[i] == '\n' || a.text[i] == '\t' || a.text[i] == '\r') {
 		i++
 	}
@@ -209,57 +217,109 @@ func (a *answer) space(i int) int {
 // skip is where the value at i ends.
 func (a *answer) skip(i int) (int, error) {
 	v := a.text
-	depth := 0
-	for begin := i; i < len(v); {
-		switch v[i] {
-		case '"':
-			end := quote(v, i)
-			if end < 0 {
-				return 0, errCut
-			}
-			i = end
-		case '{', '[':
-			depth++
-			i++
-			continue
-		case '}', ']':
-			if depth--; depth < 0 {
-				return 0, fmt.Errorf("%w at byte %d: a value should be there", errJSON, begin)
-			}
-			i++
-		case ',', ':', ' ', '\n', '\t', '\r':
-			if depth == 0 {
-				return 0, fmt.Errorf("%w at byte %d: a value should be there", errJSON, begin)
-			}
-			i++
-			continue
-		default:
-			for i < len(v) && strings.IndexByte(",:]} \n\t\r", v[i]) < 0 {
-				i++
+	if i >= len(v) {
+		return 0, errCut
+	}
+	switch v[i] {
+	case '"':
+		end, _ := quote(v, i)
+		if end < 0 {
+			return 0, errCut
+		}
+		return end, nil
+	case '{', '[':
+		return nested(v, i)
+	}
+	begin := i
+	for i < len(v) && strings.IndexByte(",:]} \n\t\r", v[i]) < 0 {
+		i++
+	}
+	if i == begin {
+		return 0, fmt.Errorf("%w at byte %d: a value should be there", errJSON, begin)
+	}
+	return i, nil
+}
+
+// nested is where the object or array at i ends. It is read in words of eight bytes, of which
+// most have neither a bracket nor a backslash: of them only the quotes are counted, since an odd
+// number of them begins or ends a string.
+func nested(v []byte, i int) (int, error) {
+	depth, quoted := 0, false
+	for i < len(v) {
+		if i+8 <= len(v) {
+			if w := binary.LittleEndian.Uint64(v[i:]); careful(w) == 0 {
+				quoted = quoted != (bits.OnesCount64(zeroBytes(w^ones*'"'))&1 != 0)
+				i += 8
+				continue
 			}
 		}
-		if depth == 0 {
-			return i, nil
+		for end := min(i+8, len(v)); i < end; i++ {
+			switch c := v[i]; {
+			case c == '"':
+				quoted = !quoted
+			case quoted && c == '\\':
+				i++
+			case quoted:
+			case c == '{' || c == '[':
+				depth++
+			case c == '}' || c == ']':
+				if depth--; depth == 0 {
+					return i + 1, nil
+				}
+			}
 		}
 	}
 	return 0, errCut
 }
 
-// quote is where the string that begins at i ends, -1 if it does not.
-func quote(v []byte, i int) int {
-	for from := i + 1; ; {
-		n := bytes.IndexByte(v[from:], '"')
-		if n < 0 {
-			return -1
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// careful marks the bytes of a word that are brackets or backslashes, or |, which shares their
+// bits but for 0x20.
+func careful(w uint64) uint64 {
+	t := w&^highs | ones*0x20
+	return (t + ones*(0x80-'{')) &^ (t + ones*(0x7f-'}')) &^ w & highs
+}
+
+// zeroBytes marks, with their high bits, the bytes of w that are zero.
+func zeroBytes(w uint64) uint64 {
+	const lows = ^uint64(highs)
+	return highs &^ (w&lows + lows | w)
+}
+
+// quote is where the string that begins at i ends, -1 if it does not. plain says that nothing
+// of it is escaped. It is read in words of eight bytes.
+func quote(v []byte, i int) (end int, plain bool) {
+	plain = true
+	for i++; ; {
+		for i+8 <= len(v) {
+			stops := stringStops(binary.LittleEndian.Uint64(v[i:]))
+			if stops != 0 {
+				i += bits.TrailingZeros64(stops) >> 3
+				break
+			}
+			i += 8
 		}
-		end := from + n
-		slashes := 0
-		for end-1-slashes > i && v[end-1-slashes] == '\\' {
-			slashes++
+		for i < len(v) && v[i] != '"' && v[i] != '\\' {
+			i++
 		}
-		if slashes%2 == 0 {
-			return end + 1
+		switch {
+		case i >= len(v):
+			return -1, false
+		case v[i] == '"':
+			return i + 1, plain
 		}
-		from = end + 1
+		plain = false
+		i += 2
 	}
+}
+
+// stringStops marks, with their high bits, the bytes of a word that are quotes or backslashes.
+// Of those behind the first one it may mark others, too.
+func stringStops(w uint64) uint64 {
+	q, b := w^ones*'"', w^ones*'\\'
+	return ((q-ones)&^q | (b-ones)&^b) & highs
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -37,6 +38,7 @@ func FuzzValue(f *testing.F) {
 	for _, text := range []string{
 		`{}`, `[]`, ` { "a" : [ 1 , "b\"" , null, true, {"c":{}}, [] ] , "" : -1.5e3 } `, `{"a":"\\","b":"\\\"","c":"é\u00e9"}`,
 		`{"a":1,"a":2}`, `[1,2`, `{"a"}`, `{"a":}`, `[,]`, `{1:2}`, `["a]`, `[}`, `{"a":1]`, `[1 2]`, ``, `null`,
+		`{"a":"\\\\\\\"}]","long enough for words":["[{\\",{"é]}":"\\\\"}],"more":{"a":{"b":{}}}}`, `["1234567\\"",{"12345\\\\":[]}]`,
 	} {
 		f.Add(text)
 	}
@@ -49,6 +51,9 @@ func FuzzValue(f *testing.F) {
 		}
 		if v.Kind() != '{' && v.Kind() != '[' {
 			return
+		}
+		if raw, err := NewValue([]byte(text)).Raw(); err != nil || string(raw) != strings.Trim(text, " \n\t\r") {
+			t.Fatalf("%q: it is passed as %q (%v)", text, raw, err)
 		}
 		got, err := decode(v)
 		if err != nil {
