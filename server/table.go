@@ -38,12 +38,12 @@ type table struct {
 	of       func(*cache.Object) *viewed // which resource an object is of
 	clusters bool                        // they are of several
 	columns  []tableColumns
-	cells    [][]any // by the position of the object
+	cells    []kubeapi.Cells // by the position of the object
 }
 
 // rows makes of l, a list of objects, one of their rows.
 func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, of func(*cache.Object) *viewed, clusters bool, v view) error {
-	t := &table{of: of, clusters: clusters, columns: []tableColumns{}, cells: make([][]any, len(objects))}
+	t := &table{of: of, clusters: clusters, columns: []tableColumns{}, cells: make([]kubeapi.Cells, len(objects))}
 	if err := t.print(ctx, s.kube, objects); err != nil {
 		return err
 	}
@@ -56,27 +56,22 @@ func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, 
 	}
 	l.Kind, l.APIVersion, l.Columns = "Table", apiVersion, t.columns
 	l.item = func(dst []byte, i int) ([]byte, error) {
-		return t.appendRow(dst, enc, objects[i], t.cells[i])
+		return t.appendRow(dst, enc, objects[i], &t.cells[i])
 	}
 	return nil
 }
 
 // appendRow appends a tableRow.
-func (t *table) appendRow(dst []byte, enc *encoder, o *cache.Object, cells []any) ([]byte, error) {
+func (t *table) appendRow(dst []byte, enc *encoder, o *cache.Object, cells *kubeapi.Cells) ([]byte, error) {
 	spec := &t.of(o).view.Spec
 	dst = append(dst, '{')
 	if cluster := t.cluster(spec); cluster != "" {
 		dst = append(reply.AppendText(append(dst, `"cluster":`...), cluster), ',')
 	}
 	dst = append(reply.AppendText(append(dst, `"resource":`...), spec.Name()), `,"cells":[`...)
-	var err error
-	for i, cell := range cells {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		if dst, err = reply.AppendValue(dst, cell); err != nil {
-			return dst, err
-		}
+	dst, err := cells.Append(dst)
+	if err != nil {
+		return dst, err
 	}
 	dst, err = enc.append(append(dst, `],"object":`...), o)
 	return append(dst, '}'), err

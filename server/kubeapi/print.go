@@ -11,9 +11,8 @@ import (
 // Printed are objects of one resource as the API server prints them for people.
 type Printed struct {
 	Columns []metav1.TableColumnDefinition
-	// Rows are in the order of the objects. One may have fewer cells than there
-	// are columns.
-	Rows [][]any
+	// Rows are in the order of the objects.
+	Rows []Cells
 }
 
 // known is the target of questions that no object is read for.
@@ -25,7 +24,7 @@ func known(view *cache.View) *target {
 // with rows that the API server made, and names and ages alone while it is away.
 func (a *API) Print(ctx context.Context, view *cache.View, objs []*cache.Object) (Printed, error) {
 	t := known(view)
-	out := Printed{Columns: genericColumns, Rows: make([][]any, len(objs))}
+	out := Printed{Columns: genericColumns, Rows: make([]Cells, len(objs))}
 	columns, lines, err := a.printer(t).lines(ctx, objs)
 	if err != nil {
 		return Printed{}, err

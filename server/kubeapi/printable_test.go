@@ -32,8 +32,11 @@ func TestTableHides(t *testing.T) {
 		t.Errorf("an event is %+v", e)
 	}
 	printed, err := w.Print(t.Context(), w.queues.View(), w.queues.objects(t))
-	if err != nil || len(printed.Columns) != 2 || len(printed.Rows) != 1 || printed.Rows[0][0] != "q" || printed.Columns[1].Name != "Age" {
-		t.Errorf("Print() = %+v, %v", printed, err)
+	if err != nil || len(printed.Columns) != 2 || len(printed.Rows) != 1 || printed.Columns[1].Name != "Age" {
+		t.Fatalf("Print() = %+v, %v", printed, err)
+	}
+	if cells, err := printed.Rows[0].Append(nil); err != nil || !strings.HasPrefix(string(cells), `"q","`) {
+		t.Errorf("the cells are %s, %v", cells, err)
 	}
 	if asked := w.upstream.requests(); len(asked) != 0 {
 		t.Errorf("the API server was asked %v", asked)

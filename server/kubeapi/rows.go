@@ -59,7 +59,7 @@ type rows struct {
 	mu       sync.Mutex // guards all below
 	headings map[cache.Resource]heading
 	blanks   map[cache.Resource][]json.RawMessage // see blank
-	byKey    map[rowKey]*list.Element
+	byKey    map[cache.Resource]map[cache.Key]*list.Element
 	order    list.List // of *row, the oldest in front
 }
 
@@ -68,9 +68,9 @@ type rows struct {
 func (t *rows) get(r cache.Resource, objs []*cache.Object) (heading, []*row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	found := make([]*row, len(objs))
+	found, byKey := make([]*row, len(objs)), t.byKey[r]
 	for i, o := range objs {
-		if e := t.byKey[rowKey{r, o.Key()}]; e != nil {
+		if e := byKey[o.Key()]; e != nil {
 			found[i] = e.Value.(*row)
 		}
 	}
@@ -81,17 +81,27 @@ func (t *rows) put(r cache.Resource, h heading, printed []*row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byKey == nil {
-		t.byKey, t.headings = map[rowKey]*list.Element{}, map[cache.Resource]heading{}
+		t.byKey, t.headings = map[cache.Resource]map[cache.Key]*list.Element{}, map[cache.Resource]heading{}
 	}
 	t.headings[r] = h
 	for _, p := range printed {
-		if e := t.byKey[p.key]; e != nil {
+		of := t.byKey[p.key.resource]
+		if of == nil {
+			of = map[cache.Key]*list.Element{}
+			t.byKey[p.key.resource] = of
+		}
+		if e := of[p.key.object]; e != nil {
 			t.order.Remove(e)
 		}
-		t.byKey[p.key] = t.order.PushBack(p)
+		of[p.key.object] = t.order.PushBack(p)
 	}
 	for t.order.Len() > maxRows {
-		delete(t.byKey, t.order.Remove(t.order.Front()).(*row).key)
+		oldest := t.order.Remove(t.order.Front()).(*row).key
+		if of := t.byKey[oldest.resource]; len(of) > 1 {
+			delete(of, oldest.object)
+		} else {
+			delete(t.byKey, oldest.resource)
+		}
 	}
 }
 
@@ -153,11 +163,7 @@ func inPrintedOrder(r cache.Resource, objs []*cache.Object, lines []line) ([]*ca
 
 // precedence is the number in the third cell.
 func (l line) precedence() int {
-	if len(l.cells) < 3 {
-		return math.MaxInt
-	}
-	raw, _ := l.cells[2].(json.RawMessage)
-	n, err := strconv.Atoi(string(raw))
+	n, err := strconv.Atoi(string(l.cells.raw(2)))
 	if err != nil {
 		return math.MaxInt
 	}

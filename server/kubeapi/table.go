@@ -54,7 +54,7 @@ func (a *API) printer(t *target) *printer {
 
 // line is one object in a table.
 type line struct {
-	cells      []any
+	cells      Cells
 	conditions json.RawMessage
 }
 
@@ -156,11 +156,11 @@ func (p *printer) tableHead(columns []metav1.TableColumnDefinition, meta listMet
 }
 
 func (p *printer) appendRow(dst []byte, l line, o *cache.Object) ([]byte, error) {
-	cells, err := reply.JSON(l.cells, false)
+	dst, err := l.cells.Append(append(dst, `{"cells":[`...))
 	if err != nil {
 		return dst, err
 	}
-	dst = append(append(dst, `{"cells":`...), cells...)
+	dst = append(dst, ']')
 	if len(l.conditions) > 0 {
 		dst = append(append(dst, `,"conditions":`...), l.conditions...)
 	}
@@ -182,7 +182,7 @@ func (p *printer) lines(ctx context.Context, objs []*cache.Object) ([]metav1.Tab
 	if p.custom != nil {
 		var err error
 		for i, o := range objs {
-			if all[i].cells, err = p.custom.cells(o); err != nil {
+			if all[i].cells.made, err = p.custom.cells(o); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -194,7 +194,7 @@ func (p *printer) lines(ctx context.Context, objs []*cache.Object) ([]metav1.Tab
 			columns = p.api.columns(p.spec().Resource) // of which the stream has been told
 		}
 		for i, o := range objs {
-			all[i].cells = unprinted(columns, o)
+			all[i].cells.made = unprinted(columns, o)
 		}
 		return columns, all, nil
 	}
@@ -224,19 +224,12 @@ func (a *API) columns(r cache.Resource) []metav1.TableColumnDefinition {
 	return heading.columnsOrGeneric()
 }
 
-// cellsOf are the cells of o: as they were printed, but with an age of now. A
-// row has not always as many cells as there are columns.
-func cellsOf(columns []metav1.TableColumnDefinition, r *row, o *cache.Object) []any {
+// cellsOf are the cells of o: as they were printed, but with an age of now.
+func cellsOf(columns []metav1.TableColumnDefinition, r *row, o *cache.Object) Cells {
 	if r == nil {
-		return unprinted(columns, o)
+		return Cells{made: unprinted(columns, o)}
 	}
-	cells := make([]any, len(r.cells))
-	for i, c := range r.cells {
-		if cells[i] = c; i < len(columns) && isAge(columns[i]) {
-			cells[i] = age(o)
-		}
-	}
-	return cells
+	return Cells{printed: r.cells, columns: columns, object: o}
 }
 
 // unprinted are the cells of an object that was never printed, while the API

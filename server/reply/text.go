@@ -22,10 +22,16 @@ func AppendValue(dst []byte, value any) ([]byte, error) {
 	case string:
 		return AppendText(dst, v), nil
 	case json.RawMessage:
-		// A scalar that was read from JSON has nothing in it that could be left out.
-		if len(v) > 0 && v[0] != '{' && v[0] != '[' {
-			return append(dst, v...), nil
-		}
+		return AppendRaw(dst, v)
+	}
+	text, err := JSON(value, false)
+	return append(dst, text...), err
+}
+
+// AppendRaw appends a value that was read from JSON, without the spaces in it.
+func AppendRaw(dst []byte, value json.RawMessage) ([]byte, error) {
+	if len(value) > 0 && value[0] != '{' && value[0] != '[' {
+		return append(dst, value...), nil // a scalar has nothing in it that could be left out
 	}
 	text, err := JSON(value, false)
 	return append(dst, text...), err
