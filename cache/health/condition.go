@@ -9,35 +9,32 @@ type condition struct {
 	observed                      value // the generation that it is about
 }
 
+// parse returns how long v is.
+func (c *condition) parse(v value) int {
+	return members(v, func(key []byte, v value) {
+		switch string(key) {
+		case "type":
+			c.kind = v
+		case "status":
+			c.status = v
+		case "reason":
+			c.reason = v
+		case "message":
+			c.message = v
+		case "lastTransitionTime":
+			c.changed = v
+		case "observedGeneration":
+			c.observed = v
+		case "lastUpdateTime":
+			c.updated = v
+		}
+	})
+}
+
 // conditions visits those of an object, until visit returns false. Each is valid until the
 // next one.
 func (o *object) conditions(visit func(c *condition) bool) {
-	if !o.looked {
-		o.listed, o.looked = o.status.Get("conditions"), true
-	}
-	var c condition // one for all of them
-	walked(o.listed, func(v value) (int, bool) {
-		c = condition{}
-		length := members(v, func(key []byte, v value) {
-			switch string(key) {
-			case "type":
-				c.kind = v
-			case "status":
-				c.status = v
-			case "reason":
-				c.reason = v
-			case "message":
-				c.message = v
-			case "lastTransitionTime":
-				c.changed = v
-			case "observedGeneration":
-				c.observed = v
-			case "lastUpdateTime":
-				c.updated = v
-			}
-		})
-		return length, visit(&c)
-	})
+	o.statusSaid().conditions.visit((*condition).parse, visit)
 }
 
 // condition is that of a type, the zero one if there is none.

@@ -13,16 +13,21 @@ type container struct {
 
 // parse returns how long v is.
 func (c *container) parse(v value) int {
-	return members(v, func(key []byte, v value) {
+	return passed(v, func(key []byte, v value) int {
 		switch string(key) {
 		case "name":
 			c.name = v
 		case "restartCount":
 			c.restarts = count(v, 0)
 		case "lastState":
-			c.last = v.Get("terminated")
+			c.last = nil
+			return members(v, func(key []byte, v value) {
+				if string(key) == "terminated" {
+					c.last = v
+				}
+			})
 		case "state":
-			members(v, func(key []byte, v value) {
+			return members(v, func(key []byte, v value) {
 				switch string(key) {
 				case "waiting":
 					c.waiting = v
@@ -31,6 +36,7 @@ func (c *container) parse(v value) int {
 				}
 			})
 		}
+		return 0
 	})
 }
 

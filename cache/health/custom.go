@@ -50,7 +50,8 @@ func byConditions(o *object) (worst Health, decided bool) {
 				return true
 			}
 			part := *o
-			part.listed, part.looked = v.Get("conditions"), true
+			part.said = said{read: true}
+			part.said.conditions.parse(v.Get("conditions"), (*condition).parse)
 			h, about := byOwnConditions(&part)
 			worst, decided = worseOf(worst, h), decided || about
 			return true

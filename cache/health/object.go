@@ -24,8 +24,7 @@ type object struct {
 	finalizers       value
 	annotations      value
 	owners           value
-	listed           value // status.conditions, if looked is true
-	looked           bool
+	said             said // what the status says, once it was read
 }
 
 func parse(json []byte, now time.Time) *object {
@@ -37,7 +36,7 @@ func parse(json []byte, now time.Time) *object {
 // parse finds the parts of an object in one pass, which ends where the last of them
 // begins: mostly that is the status.
 func (o *object) parse(json []byte, now time.Time) {
-	*o = object{now: now}
+	*o = object{now: now, said: o.said.emptied()}
 	seen := false // the metadata
 	data := rawjson.NewLazy(json)
 	if len(data) == 0 || data.Kind() != rawjson.Object {
@@ -93,6 +92,14 @@ func (o *object) parseMetadata(metadata value) int {
 // members visits the members of an object, nothing of what is none, and returns how long
 // it is, 0 if that is not known. The keys that rules ask for are never written with escapes.
 func members(v value, visit func(key []byte, v value)) int {
+	return passed(v, func(key []byte, v value) int {
+		visit(key, v)
+		return 0
+	})
+}
+
+// passed is members for who goes through some of them, and so knows how long these are.
+func passed(v value, visit func(key []byte, v value) (length int)) int {
 	if len(v) == 0 || v.Kind() != rawjson.Object {
 		return 0
 	}
@@ -101,7 +108,7 @@ func members(v value, visit func(key []byte, v value)) int {
 		if !ok {
 			return parts.End()
 		}
-		visit(key, member)
+		parts.Passed(visit(key, member))
 	}
 }
 
@@ -110,19 +117,20 @@ func elements(v value, visit func(v value) bool) {
 	walked(v, func(v value) (int, bool) { return 0, visit(v) })
 }
 
-// walked is elements for who goes through all of each and so knows how long it is.
-func walked(v value, visit func(v value) (length int, more bool)) {
+// walked is elements for who goes through all of each and so knows how long it is. It
+// returns how long the array is, 0 if that is not known.
+func walked(v value, visit func(v value) (length int, more bool)) int {
 	if len(v) == 0 || v.Kind() != rawjson.Array {
-		return
+		return 0
 	}
 	for parts := v.Parts(); ; {
 		_, _, element, ok := parts.Next()
 		if !ok {
-			return
+			return parts.End()
 		}
 		length, more := visit(element)
 		if !more {
-			return
+			return 0
 		}
 		parts.Passed(length)
 	}

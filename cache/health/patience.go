@@ -62,7 +62,7 @@ func (o *object) unobserved() (Health, bool) {
 	if len(o.status) == 0 {
 		return Health{}, false
 	}
-	return o.outdated(o.status.Get("observedGeneration"))
+	return o.outdated(o.statusSaid().observed)
 }
 
 // outdated judges an object of which what is said is about another generation.

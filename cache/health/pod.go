@@ -6,31 +6,12 @@ import (
 
 // podStatus are the parts of a pod's status.
 type podStatus struct {
-	phase, reason, message value
-	started                value
-	init, containers       value
-	scheduled, ready       condition
+	*said
+	scheduled, ready condition
 }
 
-func parsePodStatus(o *object) (p podStatus) {
-	members(o.status, func(key []byte, v value) {
-		switch string(key) {
-		case "phase":
-			p.phase = v
-		case "reason":
-			p.reason = v
-		case "message":
-			p.message = v
-		case "startTime":
-			p.started = v
-		case "conditions":
-			o.listed, o.looked = v, true
-		case "initContainerStatuses":
-			p.init = v
-		case "containerStatuses":
-			p.containers = v
-		}
-	})
+func parsePodStatus(o *object) podStatus {
+	p := podStatus{said: o.statusSaid()}
 	o.conditions(func(c *condition) bool {
 		switch {
 		case is(c.kind, "PodScheduled"):
@@ -180,19 +161,14 @@ func firstTrouble(p *podStatus, of func(c *container) (Health, bool)) (h Health,
 
 // each visits the containers of a pod.
 func each(p *podStatus, visit func(c *container) bool) {
-	more := true
-	var c container // one for all of them
-	for i, list := range []value{p.init, p.containers} {
-		if !more {
-			return
-		}
-		walked(list, func(v value) (int, bool) {
-			c = container{init: i == 0}
-			length := c.parse(v)
-			more = visit(&c)
-			return length, more
-		})
+	if p.init.visit(parseInit, visit) {
+		p.containers.visit((*container).parse, visit)
 	}
+}
+
+func parseInit(c *container, v value) int {
+	c.init = true
+	return c.parse(v)
 }
 
 // earlier is the first of two times that are known.

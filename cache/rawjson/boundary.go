@@ -100,24 +100,27 @@ func (b *boundary) step(c byte) bool {
 	return false
 }
 
-// words goes on in an object or array for as long as p has whole words. Most have no bracket:
-// of them only the quotes are counted, since an odd number of them begins or ends a string.
+// words goes on in an object or array for as long as p has whole words. Most have none of its
+// brackets: of them only the quotes are counted, since an odd number of them begins or ends a
+// string.
 func (b *boundary) words(p []byte, i int) (end int, done bool) {
 	if i, done = b.steps(p, i, i); done { // what the last piece has escaped
 		return i, true
 	}
 	open, closing := ones*uint64(b.open), ones*uint64(b.open+2)
+	from, to := ones*(0x80-uint64(b.open)), ones*(0x7f-uint64(b.open+2))
 	var uncounted uint64 // has a bit for each quote since b.quoted, less those that two words have in one place
 	for i+8 <= len(p) {
 		w := binary.LittleEndian.Uint64(p[i : i+8])
 		quotes := zeroBytes(w ^ ones*'"')
-		if careful(w) == 0 {
+		slashes := zeroBytes(w ^ ones*'\\')
+		t := w &^ highs
+		if (t+from)&^(t+to)&^w&highs|slashes == 0 { // no byte from open to closing
 			uncounted ^= quotes
 			i += 8
 			continue
 		}
 		b.quoted, uncounted = b.quoted != odd(uncounted), 0
-		slashes := zeroBytes(w ^ ones*'\\')
 		before := slashes&-slashes - 1 // the first of them; all bits if there is none
 		inside := b.strings(quotes & before)
 		n, done := b.brackets(zeroBytes(w^open)&before&^inside, zeroBytes(w^closing)&before&^inside)
@@ -130,13 +133,6 @@ func (b *boundary) words(p []byte, i int) (end int, done bool) {
 	}
 	b.quoted = b.quoted != odd(uncounted)
 	return i, false
-}
-
-// careful marks the bytes of a word that are brackets of either kind or backslashes, or |,
-// which shares their bits but for 0x20.
-func careful(w uint64) uint64 {
-	t := w&^highs | ones*0x20
-	return (t + ones*(0x80-'{')) &^ (t + ones*(0x7f-'}')) &^ w & highs
 }
 
 // zeroBytes marks, with their high bits, the bytes of w that are zero.
