@@ -3,8 +3,10 @@ package graph
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -93,34 +95,51 @@ type dangling struct {
 	position  int        // of the selection
 }
 
-// holder is what decides, nearly always, where something dangling is in the answer: taken out
-// of the nodes once, it need not be looked for again with each comparison.
+// holder is what decides, nearly always, where something dangling is among what its namespace
+// has of one kind: taken out of the nodes once, it need not be looked for again with each
+// comparison.
 type holder struct {
-	kind int // by name
-	key  cache.Key
+	name string
 	at   int // in what was found
 }
 
-// sorted orders by holder.
+// place is where holders are that are told apart by their names.
+type place struct {
+	kind      int // by name
+	namespace string
+}
+
+// sorted orders by holder. References are found by what they name, so that those of a namespace
+// mostly come together, and in the order of their names.
 func (l *loose) sorted(found []dangling) []dangling {
 	kinds := l.kindOrder()
-	order := make([]holder, len(found))
+	places := map[place]*[]holder{}
+	var last place
+	var holders *[]holder
 	for i, d := range found {
 		n := &l.nodes[d.from]
-		order[i] = holder{kinds[n.kind], n.key, i}
+		if at := (place{kinds[n.kind], n.key.Namespace}); holders == nil || at != last {
+			last = at
+			if holders = places[at]; holders == nil {
+				holders = new([]holder)
+				places[at] = holders
+			}
+		}
+		*holders = append(*holders, holder{n.key.Name, i})
 	}
-	slices.SortFunc(order, func(a, b holder) int {
-		if a.kind != b.kind {
-			return a.kind - b.kind
+	sorted := make([]dangling, 0, len(found))
+	for _, at := range slices.SortedFunc(maps.Keys(places), func(a, b place) int {
+		return cmp.Or(a.kind-b.kind, strings.Compare(a.namespace, b.namespace))
+	}) {
+		slices.SortFunc(*places[at], func(a, b holder) int {
+			if c := strings.Compare(a.name, b.name); c != 0 {
+				return c
+			}
+			return l.compare(found[a.at], found[b.at])
+		})
+		for _, h := range *places[at] {
+			sorted = append(sorted, found[h.at])
 		}
-		if c := a.key.Compare(b.key); c != 0 {
-			return c
-		}
-		return l.compare(found[a.at], found[b.at])
-	})
-	sorted := make([]dangling, len(found))
-	for i, o := range order {
-		sorted[i] = found[o.at]
 	}
 	return sorted
 }
