@@ -21,12 +21,16 @@ const (
 	excerptPaths = 64
 	// excerptSets is for how many sets of paths it is known how often they were asked about.
 	excerptSets = 64
-	// excerptMost is how many bytes are kept of the objects of one extraction, and
-	// excerptEach how many for each of them: about half of what a pod is held in.
-	excerptMost = 64 << 20
-	excerptEach = 512
-	// excerptEntry is about what one excerpt costs besides its text.
-	excerptEntry = 64
+	// excerptLeast and excerptMost are how many bytes may be kept of the objects of one
+	// extraction, and between them excerptEach for each object: about half of what a pod is held
+	// in.
+	excerptLeast = 24 << 20
+	excerptMost  = 64 << 20
+	excerptEach  = 512
+	// excerptEntry is about what is held of each object besides the text, and excerptText of
+	// each text, which objects of which the same is read share.
+	excerptEntry = 32
+	excerptText  = 96
 	// excerptShare is how many times as long an object is as an excerpt that is worth it.
 	excerptShare = 4
 	// excerptIdle is how long excerpts are kept that nobody asks for, and how long none are
@@ -49,6 +53,7 @@ type excerpts struct {
 	live   atomic.Int64 // how many objects there are
 	bytes  atomic.Int64 // that are kept
 	limit  atomic.Int64 // of bytes
+	least  int64        // of limit
 	filled atomic.Pointer[[]*excerptSet]
 
 	mu     sync.Mutex             // guards all below
@@ -69,15 +74,24 @@ type excerptSet struct {
 	refused        atomic.Int64 // objects whose excerpts are not much shorter, since it was asked about last
 	closed         atomic.Bool  // nothing is kept any more
 	shards         [excerptShards]excerptShard
+
+	mu    sync.Mutex // guards texts; taken after that of a shard
+	texts map[string]*sharedText
 }
 
 type excerptShard struct {
-	mu    sync.Mutex // guards all below
-	of    map[*Object][]byte
-	bytes int64
+	mu sync.Mutex // guards all below
+	of map[*Object]*sharedText
 }
 
-func newExcerpts() *excerpts { return &excerpts{sets: map[string]*excerptSet{}} }
+// sharedText is the excerpt of some objects: of what questions are about, such as nodes and
+// phases, many have the same.
+type sharedText struct {
+	text    string
+	objects int // guarded by excerptSet.mu
+}
+
+func newExcerpts() *excerpts { return &excerpts{least: excerptLeast, sets: map[string]*excerptSet{}} }
 
 // about are the excerpts for paths, for a question that reads so many objects; nil if there
 // are none.
@@ -114,7 +128,7 @@ func (x *excerpts) about(paths []rawjson.Path, objects int) *excerptSet {
 	if set.objects.Load() > live+live/4+excerptFrom {
 		set.forget() // questions about the past have left too many
 	}
-	x.limit.Store(min(live*excerptEach, excerptMost))
+	x.limit.Store(min(max(live*excerptEach, x.least), excerptMost))
 	x.makeRoom(set)
 	x.publish()
 	return set
@@ -273,7 +287,9 @@ func (s *excerptSet) forget() {
 	for i := range s.shards {
 		shard := &s.shards[i]
 		shard.mu.Lock()
-		s.count(shard, -len(shard.of), -shard.bytes)
+		for _, text := range shard.of {
+			s.release(text)
+		}
 		shard.of = nil
 		shard.mu.Unlock()
 	}
@@ -286,19 +302,48 @@ func (s *excerptSet) remove(o *Object) {
 	defer shard.mu.Unlock()
 	if text, ok := shard.of[o]; ok {
 		delete(shard.of, o)
-		s.count(shard, -1, -excerptCost(text))
+		s.release(text)
 	}
 }
 
-// count adds to what is kept. The caller holds the lock of the shard.
-func (s *excerptSet) count(shard *excerptShard, objects int, bytes int64) {
-	shard.bytes += bytes
-	s.objects.Add(int64(objects))
-	s.bytes.Add(bytes)
-	s.of.bytes.Add(bytes)
+// share is the text for one more object; nil if there is no room for it.
+func (s *excerptSet) share(text []byte) *sharedText {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shared, cost := s.texts[string(text)], int64(excerptEntry)
+	if shared == nil {
+		cost += excerptText + int64(len(text))
+	}
+	if s.of.bytes.Add(cost) > s.of.limit.Load() {
+		s.of.bytes.Add(-cost)
+		return nil
+	}
+	if shared == nil {
+		if s.texts == nil {
+			s.texts = map[string]*sharedText{}
+		}
+		shared = &sharedText{text: string(text)}
+		s.texts[shared.text] = shared
+	}
+	shared.objects++
+	s.objects.Add(1)
+	s.bytes.Add(cost)
+	return shared
 }
 
-func excerptCost(text []byte) int64 { return int64(len(text) + excerptEntry) }
+// release is called for each object that had a text and is not kept any more.
+func (s *excerptSet) release(shared *sharedText) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cost := int64(excerptEntry)
+	if shared.objects--; shared.objects == 0 {
+		delete(s.texts, shared.text)
+		cost += excerptText + int64(len(shared.text))
+	}
+	s.objects.Add(-1)
+	s.bytes.Add(-cost)
+	s.of.bytes.Add(-cost)
+}
 
 var excerptSeed = maphash.MakeSeed()
 
@@ -313,7 +358,7 @@ func (s *excerptSet) append(dst []byte, o *Object) ([]byte, error) {
 	known, ok := shard.of[o]
 	shard.mu.Unlock()
 	if ok {
-		return append(dst, known...), nil
+		return append(dst, known.text...), nil
 	}
 	start := len(dst)
 	dst, err := o.AppendJSON(dst)
@@ -337,14 +382,12 @@ func (s *excerptSet) keep(shard *excerptShard, o *Object, text []byte, size int)
 	if _, ok := shard.of[o]; ok || s.closed.Load() {
 		return
 	}
-	cost := excerptCost(text)
-	s.count(shard, 1, cost)
-	if s.of.bytes.Load() > s.of.limit.Load() {
-		s.count(shard, -1, -cost)
+	shared := s.share(text)
+	if shared == nil {
 		return
 	}
 	if shard.of == nil {
-		shard.of = map[*Object][]byte{}
+		shard.of = map[*Object]*sharedText{}
 	}
-	shard.of[o] = slices.Clone(text)
+	shard.of[o] = shared
 }

@@ -40,6 +40,14 @@ type scan struct {
 	cost    atomic.Uint64 // of the filter so far
 	keep    []bool        // by object
 	faults  []scanFaults  // by worker
+	again   []Again[verdict]
+}
+
+// verdict is what match says of one JSON.
+type verdict struct {
+	ok   bool
+	cost uint64
+	err  error
 }
 
 // scanFaults are those that one worker found.
@@ -50,7 +58,7 @@ type scanFaults struct {
 
 // all keeps those of objs that match; it reuses objs.
 func (s scanner) all(ctx context.Context, objs []*Object) (scanned, error) {
-	sc := &scan{scanner: s, objects: objs, keep: make([]bool, len(objs)), faults: make([]scanFaults, Workers())}
+	sc := &scan{scanner: s, objects: objs, keep: make([]bool, len(objs)), faults: make([]scanFaults, Workers()), again: make([]Again[verdict], Workers())}
 	visit := func(worker, i int, json []byte) error { return sc.visit(ctx, worker, i, json) }
 	appendRead, excerpts := s.readerOf(len(objs))
 	read := func(dst []byte, i int) ([]byte, error) { return appendRead(dst, objs[i]) }
@@ -67,7 +75,7 @@ func (s scanner) all(ctx context.Context, objs []*Object) (scanned, error) {
 }
 
 func (sc *scan) visit(ctx context.Context, worker, i int, json []byte) error {
-	ok, cost, err := sc.match(ctx, json)
+	ok, cost, err := sc.matchAgain(ctx, worker, json)
 	sc.keep[i] = ok
 	if fault, isFault := errors.AsType[*EvalError](err); isFault {
 		sc.faults[worker].add(i, sc.objects[i], fault)
@@ -80,6 +88,22 @@ func (sc *scan) visit(ctx context.Context, worker, i int, json []byte) error {
 		return TooExpensive("all objects", maxScanCost)
 	}
 	return nil
+}
+
+// matchAgain is match, once for all objects of which the same is read.
+func (sc *scan) matchAgain(ctx context.Context, worker int, json []byte) (ok bool, cost uint64, err error) {
+	if sc.filter != nil && sc.filter.Clock() {
+		return sc.match(ctx, json)
+	}
+	again := &sc.again[worker]
+	if v, known := again.Get(json); known {
+		return v.ok, v.cost, v.err
+	}
+	ok, cost, err = sc.match(ctx, json)
+	if _, isFault := errors.AsType[*EvalError](err); err == nil || isFault {
+		again.Put(json, verdict{ok, cost, err})
+	}
+	return ok, cost, err
 }
 
 func (f *scanFaults) add(i int, o *Object, fault *EvalError) {

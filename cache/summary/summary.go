@@ -167,6 +167,8 @@ type collector struct {
 	groups map[string]*group
 	facets []map[scalar.Value]int
 	values [][]scalar.Value // of the current object, by path
+	room   [][]scalar.Value // for values that are not remembered
+	again  cache.Again[[][]scalar.Value]
 	reads  reads
 	keys   []scalar.Value // of the group that the current object is in
 	id     []byte         // of a group
@@ -179,7 +181,7 @@ type group struct {
 }
 
 func newCollector(p *plan) *collector {
-	c := &collector{plan: p, groups: map[string]*group{}, values: make([][]scalar.Value, len(p.paths)), reads: newReads(maxReads)}
+	c := &collector{plan: p, groups: map[string]*group{}, room: make([][]scalar.Value, len(p.paths)), reads: newReads(maxReads)}
 	for range p.Facets {
 		c.facets = append(c.facets, map[scalar.Value]int{})
 	}
@@ -188,16 +190,7 @@ func newCollector(p *plan) *collector {
 
 // add counts one object.
 func (c *collector) add(json []byte) error {
-	for i := range c.values {
-		c.values[i] = c.values[i][:0]
-	}
-	err := c.extractor.Each(json, func(v rawjson.Value) bool {
-		if s := c.reads.value(v); !s.Missing() {
-			c.values[v.Path] = append(c.values[v.Path], s)
-		}
-		return true
-	})
-	if err != nil {
+	if err := c.read(json); err != nil {
 		return err
 	}
 	for i, path := range c.plan.facets {
@@ -212,6 +205,31 @@ func (c *collector) add(json []byte) error {
 		return nil
 	}
 	return c.addToGroups()
+}
+
+// read finds the values of one object.
+func (c *collector) read(json []byte) error {
+	var known bool
+	if c.values, known = c.again.Get(json); known {
+		return nil
+	}
+	c.values = c.room
+	if c.again.Wants(json) {
+		c.values = make([][]scalar.Value, len(c.room))
+	}
+	for i := range c.values {
+		c.values[i] = c.values[i][:0]
+	}
+	err := c.extractor.Each(json, func(v rawjson.Value) bool {
+		if s := c.reads.value(v); !s.Missing() {
+			c.values[v.Path] = append(c.values[v.Path], s)
+		}
+		return true
+	})
+	if err == nil {
+		c.again.Put(json, c.values)
+	}
+	return err
 }
 
 func tooMany(parameter string, limit int, what string) error {
