@@ -176,12 +176,18 @@ type csvWriter struct {
 	scratch
 	columns   []column
 	extractor *rawjson.Extractor
-	cells     []string
-	bad       error // of the extractor
+	values    [][]string // of an item, by column
+	cells     []string   // of an item
+	harmless  []string   // the cells as they are written
+	bad       error      // of the extractor
+	text      bytes.Buffer
+	lines     *csv.Writer // into text; it has a buffer of 4 KB, and there are many lines
 }
 
 func newCSVWriter(columns []column) *csvWriter {
-	w := &csvWriter{columns: columns, cells: make([]string, len(columns))}
+	w := &csvWriter{columns: columns, values: make([][]string, len(columns)), cells: make([]string, len(columns))}
+	w.lines = csv.NewWriter(&w.text)
+	w.lines.UseCRLF = true
 	paths := make([]rawjson.Path, len(columns))
 	for i, c := range columns {
 		paths[i] = c.path
@@ -205,35 +211,35 @@ func (w *csvWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	values := make([][]string, len(w.columns))
+	for i := range w.values {
+		w.values[i] = w.values[i][:0]
+	}
 	err = w.extractor.Each(item, func(v rawjson.Value) bool {
 		if v.Kind != rawjson.Null {
-			values[v.Path] = append(values[v.Path], string(v.Text))
+			w.values[v.Path] = append(w.values[v.Path], string(v.Text))
 		}
 		return true
 	})
 	if err != nil {
 		return dst, err
 	}
-	for i, v := range values {
+	for i, v := range w.values {
 		w.cells[i] = strings.Join(v, ";")
 	}
 	return w.line(dst)
 }
 
 func (w *csvWriter) line(dst []byte) ([]byte, error) {
-	out := bytes.NewBuffer(dst)
-	lines := csv.NewWriter(out)
-	lines.UseCRLF = true
-	cells := make([]string, len(w.cells))
-	for i, c := range w.cells {
-		cells[i] = notFormula(c)
+	w.harmless = w.harmless[:0]
+	for _, c := range w.cells {
+		w.harmless = append(w.harmless, notFormula(c))
 	}
-	if err := lines.Write(cells); err != nil {
+	w.text.Reset()
+	if err := w.lines.Write(w.harmless); err != nil {
 		return dst, err
 	}
-	lines.Flush()
-	return out.Bytes(), lines.Error()
+	w.lines.Flush()
+	return append(dst, w.text.Bytes()...), w.lines.Error()
 }
 
 // notFormula puts an apostrophe before what a spreadsheet would take for a formula and

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -25,5 +26,23 @@ func TestOneLine(t *testing.T) {
 	}
 	if got := oneLine("naïve 名前 ☸"); got != "naïve 名前 ☸" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestFormulasInOutput: in CSV they are made harmless, line by line, and for people they are left
+// as they are.
+func TestFormulasInOutput(t *testing.T) {
+	w := newWorld(t)
+	var all []string
+	for i, text := range []string{"=1+1", "plain", "@SUM(A1)"} {
+		all = append(all, strings.Replace(pod("a", fmt.Sprint("p", i), "web", "n1", i+1), `"status":{`, fmt.Sprintf(`"status":{"text":%q,`, text), 1))
+	}
+	w.pods.replace(t, "9", all...)
+	const q = "/v1/query?resources=pods&fields=metadata.name,status.text&output="
+	if got, want := w.get(t, q+"csv").Body.String(), "metadata.name,status.text\r\np0,'=1+1\r\np1,plain\r\np2,'@SUM(A1)\r\n"; got != want {
+		t.Errorf("as CSV: %q, want %q", got, want)
+	}
+	if got := w.get(t, q+"table").Body.String(); !strings.Contains(got, " =1+1\n") || !strings.Contains(got, " @SUM(A1)\n") {
+		t.Errorf("as text: %s", got)
 	}
 }
