@@ -62,6 +62,7 @@ type Judge struct {
 	rule  rule
 	plain bool // there is nothing to go wrong but its deletion
 	calls bool // it is no better than the Services it calls
+	pod   bool // it is that of pods, which soundPod knows
 }
 
 // rule judges an object that is not being deleted and whose controller has seen it.
@@ -70,7 +71,7 @@ type rule func(o *object) Health
 // JudgeOf is the Judge of a kind. There is one for every kind.
 func JudgeOf(kind schema.GroupKind) Judge {
 	if r, ok := rules[kind]; ok {
-		return Judge{rule: r}
+		return Judge{rule: r, pod: kind == schema.GroupKind{Kind: "Pod"}}
 	}
 	return Judge{rule: custom, plain: plain[kind], calls: calling[kind]}
 }

@@ -36,7 +36,7 @@ func parse(json []byte, now time.Time) *object {
 // parse finds the parts of an object in one pass, which ends where the last of them
 // begins: mostly that is the status.
 func (o *object) parse(json []byte, now time.Time) {
-	*o = object{now: now, said: o.said.emptied()}
+	o.empty(now)
 	seen := false // the metadata
 	data := rawjson.NewLazy(json)
 	if len(data) == 0 || data.Kind() != rawjson.Object {
@@ -68,6 +68,9 @@ func (o *object) parse(json []byte, now time.Time) {
 		}
 	}
 }
+
+// empty leaves nothing of o but its memory.
+func (o *object) empty(now time.Time) { *o = object{now: now, said: o.said.emptied()} }
 
 // parseMetadata returns how long it is.
 func (o *object) parseMetadata(metadata value) int {

@@ -19,9 +19,10 @@ func (o *object) statusSaid() *said {
 	return &o.said
 }
 
-func (s *said) parse(status value) {
+// parse returns how long the status is, 0 if that is not known.
+func (s *said) parse(status value) (length int) {
 	s.read = true
-	passed(status, func(key []byte, v value) (length int) {
+	return passed(status, func(key []byte, v value) (length int) {
 		switch string(key) {
 		case "observedGeneration":
 			s.observed = v
@@ -71,10 +72,9 @@ func (l *list[E]) parse(array value, parse func(e *E, v value) (length int)) (le
 		if l.long = len(l.all) == mostListed; l.long {
 			return 0, false
 		}
-		var e E
-		length := parse(&e, v)
-		l.all = append(l.all, e)
-		return length, true
+		var none E
+		l.all = append(l.all, none) // there first, so that it has no memory of its own
+		return parse(&l.all[len(l.all)-1], v), true
 	})
 }
 

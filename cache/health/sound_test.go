@@ -1,0 +1,91 @@
+package health
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// wellPod is a pod that nothing is wrong with, as an API server writes it.
+const wellPod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"b","creationTimestamp":"2026-01-01T00:00:00Z","managedFields":[{"fieldsV1":{"f:status":{"f:phase":{}}}}]},` +
+	`"spec":{"nodeName":"n1"},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}],` +
+	`"containerStatuses":[{"name":"web","ready":true,"restartCount":0,"state":{"running":{}},"lastState":{}}]}}`
+
+// checkSound compares what is known at a glance with what the rule says.
+func checkSound(t *testing.T, pod string) (ok bool) {
+	t.Helper()
+	var o object
+	o.empty(noon)
+	got, ok := soundPod([]byte(pod), &o)
+	if !ok {
+		return false
+	}
+	if want := JudgeOf(schema.GroupKind{Kind: "Pod"}).Judge([]byte(pod), noon); got != want {
+		t.Errorf("%s\nis %+v at a glance, want %+v", pod, got, want)
+	}
+	return true
+}
+
+// TestSound: what is plainly well is judged as the rule does, and nothing else passes for it.
+func TestSound(t *testing.T) {
+	if !checkSound(t, wellPod) {
+		t.Error("the pod is not plainly well")
+	}
+	status := wellPod[strings.LastIndex(wellPod, `{"phase"`) : len(wellPod)-1]
+	for what, pod := range map[string]string{
+		"being deleted":        strings.Replace(wellPod, `"name":"a"`, `"name":"a","deletionTimestamp":"2026-01-01T00:00:00Z"`, 1),
+		"about an older one":   strings.Replace(wellPod, `"phase":`, `"observedGeneration":1,"phase":`, 1),
+		"not ready":            strings.Replace(wellPod, `"True"`, `"False"`, 1),
+		"waiting":              strings.Replace(wellPod, `{"running":{}}`, `{"waiting":{"reason":"CrashLoopBackOff"}}`, 1),
+		"flapping":             strings.Replace(wellPod, `"lastState":{}`, `"lastState":{"terminated":{"exitCode":1,"finishedAt":"2026-01-02T11:59:00Z"}},"restartCount":5`, 1),
+		"succeeded":            strings.Replace(wellPod, `"Running"`, `"Succeeded"`, 1),
+		"a status of a member": `{"kind":"Pod","metadata":{},"spec":{"a":1,"status":` + status + `}}`,
+		"a status in an array": `{"kind":"Pod","metadata":{},"spec":[{"a":1,"status":` + status + `}]}`,
+		"a status in a text":   `{"kind":"Pod","metadata":{"a":",\"status\":{"},"spec":{}}`,
+		"more after it":        wellPod[:len(wellPod)-1] + `,"more":{}}`,
+		"a space after it":     wellPod[:len(wellPod)-1] + ` }`,
+		"two of them":          wellPod[:len(wellPod)-1] + `,"status":{"phase":"Failed"}}`,
+		"none":                 `{"kind":"Pod","metadata":{},"spec":{}}`,
+	} {
+		if checkSound(t, pod) {
+			t.Errorf("%s: passes for plainly well", what)
+		}
+	}
+}
+
+// TestSoundEqualsRule compares random pods.
+func TestSoundEqualsRule(t *testing.T) {
+	r := random{rand.New(rand.NewPCG(5, 6)), noon}
+	well := 0
+	for range 100_000 {
+		o := r.object()
+		if o["kind"] != "Pod" {
+			continue
+		}
+		raw, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if checkSound(t, string(raw)) {
+			well++
+		}
+	}
+	if well < 200 {
+		t.Errorf("%d pods are plainly well", well)
+	}
+}
+
+// FuzzSound: whatever the document, what passes for plainly well is what the rule calls good.
+func FuzzSound(f *testing.F) {
+	f.Add(wellPod)
+	f.Add(`{"a":{"b":1,"status":{"phase":"Running"}}}`)
+	f.Add(`{"a":"x,","status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
+	f.Fuzz(func(t *testing.T, pod string) {
+		if json.Valid([]byte(pod)) {
+			checkSound(t, pod)
+		}
+	})
+}
