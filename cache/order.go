@@ -201,7 +201,7 @@ func (o Order) values(ctx context.Context, objects []*Object, of *extraction) (v
 		appendRead = of.excerpts.reader(paths, len(objects))
 	}
 	read := func(dst []byte, i int) ([]byte, error) { return appendRead(dst, objects[i]) }
-	err = ReadAs(ctx, objects, read, func(_, i int, json []byte) error {
+	err = ReadAs(ctx, objects, read, func(_ context.Context, _, i int, json []byte) error {
 		for _, c := range made {
 			if s := o[c].Value(json); !s.Missing() {
 				values[c][i] = []scalar.Value{s}

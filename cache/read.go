@@ -18,11 +18,11 @@ var processors = runtime.GOMAXPROCS(0)
 func Workers() int { return processors }
 
 // Read unpacks objects on all processors and calls visit with the position and
-// the JSON of each, which is valid during the call. Calls with the same worker,
+// the JSON of each, which is valid during the call. Its context is for Yield. Calls with the same worker,
 // a number below Workers, follow one another and have rising positions. Read
 // ends early with the error of visit or ctx, and waits for the Turns of ctx, if there
 // are any. It holds one unpacked object per worker.
-func Read(ctx context.Context, objects []*Object, visit func(worker, i int, json []byte) error) error {
+func Read(ctx context.Context, objects []*Object, visit func(ctx context.Context, worker, i int, json []byte) error) error {
 	write := func(dst []byte, i int) ([]byte, error) { return objects[i].AppendJSON(dst) }
 	return ReadAs(ctx, objects, write, visit)
 }
@@ -52,7 +52,7 @@ func (r *reading) run(ctx context.Context) error {
 type reading struct {
 	objects []*Object
 	write   func(dst []byte, i int) ([]byte, error)
-	visit   func(worker, i int, json []byte) error
+	visit   func(ctx context.Context, worker, i int, json []byte) error
 	next    atomic.Int64 // the first object nobody has taken
 }
 
@@ -63,6 +63,7 @@ func (r *reading) work(ctx context.Context, worker int) error {
 	defer func() { buffers.put(buf, used) }()
 	turn := turnOf(ctx)
 	defer turn.end()
+	held := turn.in(ctx)
 	for {
 		end := int(r.next.Add(readChunk))
 		start := end - readChunk
@@ -78,7 +79,7 @@ func (r *reading) work(ctx context.Context, worker int) error {
 				used, err = r.write(used[:0], i)
 			}
 			if err == nil {
-				err = r.visit(worker, i, used)
+				err = r.visit(held, worker, i, used)
 			}
 			if err != nil {
 				r.next.Store(int64(len(r.objects))) // no use to go on

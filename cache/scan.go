@@ -59,10 +59,9 @@ type scanFaults struct {
 // all keeps those of objs that match; it reuses objs.
 func (s scanner) all(ctx context.Context, objs []*Object) (scanned, error) {
 	sc := &scan{scanner: s, objects: objs, keep: make([]bool, len(objs)), faults: make([]scanFaults, Workers()), again: make([]Again[verdict], Workers())}
-	visit := func(worker, i int, json []byte) error { return sc.visit(ctx, worker, i, json) }
 	appendRead, excerpts := s.readerOf(len(objs))
 	read := func(dst []byte, i int) ([]byte, error) { return appendRead(dst, objs[i]) }
-	if err := ReadAs(ctx, objs, read, visit); err != nil {
+	if err := ReadAs(ctx, objs, read, sc.visit); err != nil {
 		return scanned{}, err
 	}
 	out := scanned{objects: objs[:0], scanned: len(objs), excerpts: excerpts, faults: sc.allFaults()}

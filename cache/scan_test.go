@@ -54,7 +54,7 @@ func TestFilterEndsWithItsContext(t *testing.T) {
 	var ended atomic.Bool
 	ender := -1
 	late := make([]int, Workers())
-	err := Read(ctx, s.objectsOf(""), func(worker, _ int, _ []byte) error {
+	err := Read(ctx, s.objectsOf(""), func(_ context.Context, worker, _ int, _ []byte) error {
 		if ended.Load() {
 			late[worker]++
 		}

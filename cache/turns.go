@@ -51,6 +51,29 @@ func turnOf(ctx context.Context) turn {
 	return turn{turns: t}
 }
 
+type heldKey struct{}
+
+// in is ctx for what uses the turn, which may Yield.
+func (t *turn) in(ctx context.Context) context.Context {
+	if t.turns == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, heldKey{}, t)
+}
+
+// Yield lets others have their turns, if the one that ctx was given for is over: it is for what
+// may use a processor for long on a single object. It returns how long it has waited. When ctx
+// ends meanwhile, it returns at once.
+func Yield(ctx context.Context) (waited time.Duration) {
+	t, _ := ctx.Value(heldKey{}).(*turn)
+	if t == nil || t.give == nil || time.Since(t.began) < aTurn {
+		return 0
+	}
+	began := time.Now()
+	_ = t.next(ctx) // whoever goes on sees that ctx has ended
+	return time.Since(began)
+}
+
 // next goes on, after a pause where others are to come first.
 func (t *turn) next(ctx context.Context) (err error) {
 	if t.turns == nil {

@@ -61,7 +61,7 @@ func TestReadTakesTurns(t *testing.T) {
 	}
 	turns := &counted{}
 	visited := make([]bool, len(objects))
-	err = Read(WithTurns(t.Context(), turns), objects, func(_, i int, _ []byte) error {
+	err = Read(WithTurns(t.Context(), turns), objects, func(_ context.Context, _, i int, _ []byte) error {
 		turns.mu.Lock()
 		defer turns.mu.Unlock()
 		if turns.out == 0 || turns.paused != 1 {
@@ -79,7 +79,7 @@ func TestReadTakesTurns(t *testing.T) {
 		}
 	}
 	turns = &counted{refuse: errors.New("over")}
-	if err := Read(WithTurns(t.Context(), turns), objects, func(int, int, []byte) error { return nil }); !errors.Is(err, turns.refuse) {
+	if err := Read(WithTurns(t.Context(), turns), objects, func(context.Context, int, int, []byte) error { return nil }); !errors.Is(err, turns.refuse) {
 		t.Errorf("Read() = %v, want %v", err, turns.refuse)
 	}
 }

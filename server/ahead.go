@@ -60,7 +60,7 @@ func (a *ahead) read(start int) error {
 	}
 	a.parts = append(a.parts[:0], make([]madePart, end-start)...)
 	read := func(dst []byte, i int) ([]byte, error) { return a.encoder.read(dst, a.objects[start+i]) }
-	err := cache.ReadAs(a.ctx, a.objects[start:end], read, func(worker, i int, json []byte) (err error) {
+	err := cache.ReadAs(a.ctx, a.objects[start:end], read, func(_ context.Context, worker, i int, json []byte) (err error) {
 		from := len(a.made[worker])
 		a.made[worker], err = a.project(a.made[worker], json)
 		a.parts[i] = madePart{worker, from, len(a.made[worker])}

@@ -23,7 +23,7 @@ import (
 type expression struct {
 	text    string
 	now     types.Timestamp
-	loops   bool // it may take long enough to be interrupted
+	long    bool // it may take long enough to be interrupted
 	program cel.Program
 	scratch sync.Pool // of *evaluation
 }
@@ -47,11 +47,16 @@ func (x *expression) compile(env *cel.Env, text string, now types.Timestamp) (*a
 	if err != nil {
 		return nil, fmt.Errorf("make the CEL environment: %w", err)
 	}
-	program, err := env.Program(checked, cel.CustomDecoratorV2(bounded(calls)), cel.CostTracking(&costs{}), cel.InterruptCheckFrequency(checkEvery))
+	long := takesLong(checked.NativeRep().Expr())
+	decorators := []cel.ProgramOption{cel.CustomDecoratorV2(bounded(calls))}
+	if long {
+		decorators = append(decorators, cel.CustomDecoratorV2(yields))
+	}
+	program, err := env.Program(checked, append(decorators, cel.CostTracking(&costs{}), cel.InterruptCheckFrequency(checkEvery))...)
 	if err != nil {
 		return nil, invalid("column 1: %v", err)
 	}
-	x.text, x.now, x.loops, x.program = text, now, loops(checked.NativeRep().Expr()), program
+	x.text, x.now, x.long, x.program = text, now, long, program
 	x.scratch.New = func() any { return &evaluation{now: now} }
 	return checked.NativeRep(), nil
 }
@@ -75,10 +80,13 @@ func invalid(format string, args ...any) error {
 	return &cache.InvalidError{Parameter: "filter", Message: fmt.Sprintf(format, args...)}
 }
 
-// loops reports whether an expression looks at elements one after the other.
-func loops(e ast.Expr) bool {
+// takesLong reports whether an expression looks at elements one after the other, or for
+// regular expressions.
+func takesLong(e ast.Expr) bool {
 	found := false
-	ast.PostOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) { found = found || e.Kind() == ast.ComprehensionKind }))
+	ast.PostOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
+		found = found || e.Kind() == ast.ComprehensionKind || e.Kind() == ast.CallKind && isRegexp(e.AsCall().FunctionName())
+	}))
 	return found
 }
 
@@ -93,11 +101,12 @@ func (x *expression) match(ctx context.Context, object, old []byte) (ok bool, co
 	defer e.reset()
 	e.start(object, old)
 	began := time.Now()
+	e.patience.waited = 0
 	out, details, err := x.eval(ctx, e)
 	if c := details.ActualCost(); c != nil {
 		cost = *c
 	}
-	if took := time.Since(began); took > longEvaluation {
+	if took := time.Since(began) - e.patience.waited; took > longEvaluation {
 		cost = max(cost, uint64(took/unitTime))
 	}
 	if err != nil {
@@ -111,7 +120,7 @@ func (x *expression) match(ctx context.Context, object, old []byte) (ok bool, co
 }
 
 func (x *expression) eval(ctx context.Context, e *evaluation) (ref.Val, *cel.EvalDetails, error) {
-	if x.loops {
+	if x.long {
 		defer e.patience.end()
 		return x.program.ContextEval(e.patience.begin(ctx), e)
 	}

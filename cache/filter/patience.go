@@ -5,6 +5,8 @@ import (
 	"errors"
 	"runtime"
 	"time"
+
+	"github.com/informerd/informerd/cache"
 )
 
 // errTooLong ends an evaluation after MaxTime.
@@ -13,7 +15,11 @@ var errTooLong = errors.New("takes too long")
 // patience bounds the time of evaluations, one after the other. A context of its own
 // and a new timer for each took a tenth of a scan: these are used again as long as
 // evaluations are of the same question and end in time.
-type patience struct{ *bound } // nil: none is kept
+type patience struct {
+	*bound // nil: none is kept
+	began  time.Time
+	waited time.Duration // for turns, which does not count
+}
 
 // bound is a context that ends after MaxTime, unless its timer is stopped or set again.
 type bound struct {
@@ -26,6 +32,7 @@ type bound struct {
 // begin returns the context of an evaluation for who asks with ctx. It ends with that
 // one, or after MaxTime by errTooLong.
 func (p *patience) begin(ctx context.Context) context.Context {
+	p.began, p.waited = time.Now(), 0
 	if p.bound != nil && p.asked == ctx && p.ctx.Err() == nil {
 		p.timer.Reset(MaxTime)
 		return p.ctx
@@ -43,6 +50,19 @@ func newBound(ctx context.Context) *bound {
 	// sync.Pool), while ctx may be of a stream of days and remember its children.
 	runtime.AddCleanup(b, func(cancel context.CancelCauseFunc) { cancel(nil) }, cancel)
 	return b
+}
+
+// yield lets others have their turns first, if the evaluation has had its own for long enough,
+// and returns how long that took.
+func (p *patience) yield() (waited time.Duration) {
+	if p.bound == nil || !p.timer.Stop() { // its time has run out
+		return 0
+	}
+	left := MaxTime - (time.Since(p.began) - p.waited)
+	waited = cache.Yield(p.asked)
+	p.waited += waited
+	p.timer.Reset(max(left, 0))
+	return waited
 }
 
 // end ends the time of an evaluation.

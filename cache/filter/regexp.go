@@ -177,7 +177,11 @@ func (r *limitedReader) ReadRune() (rune, int, error) {
 	if r.at == len(r.text) {
 		return 0, 0, io.EOF
 	}
-	if r.read++; r.read%checkEvery == 0 && (time.Now().After(r.until) || r.frame.CheckInterrupt()) {
+	r.read++
+	if r.read%yieldEvery == 0 {
+		r.until = r.until.Add(yield(r.frame))
+	}
+	if r.read%checkEvery == 0 && (time.Now().After(r.until) || r.frame.CheckInterrupt()) {
 		r.stopped = true
 		return 0, 0, io.EOF
 	}

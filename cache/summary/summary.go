@@ -95,7 +95,7 @@ func SummarizeAs(ctx context.Context, q Query, objects []*cache.Object, write fu
 		return nil, err
 	}
 	workers := make([]*collector, cache.Workers())
-	err = cache.ReadAs(ctx, objects, write, func(worker, i int, json []byte) error {
+	err = cache.ReadAs(ctx, objects, write, func(_ context.Context, worker, i int, json []byte) error {
 		if workers[worker] == nil {
 			workers[worker] = newCollector(p)
 		}

@@ -1,0 +1,95 @@
+package filter
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// slowTurns lets a worker wait for some turns after its first.
+type slowTurns struct {
+	taken atomic.Int64
+	some  int64
+	wait  time.Duration
+}
+
+func (s *slowTurns) Take(ctx context.Context) (give func(), err error) {
+	if n := s.taken.Add(1); n > 1 && n <= 1+s.some {
+		select {
+		case <-time.After(s.wait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return func() {}, nil
+}
+
+func (s *slowTurns) Pause(context.Context) (resume func()) { return func() {} }
+
+// matchInTurn evaluates on one object as a worker does.
+func matchInTurn(t *testing.T, ctx context.Context, turns cache.Turns, text string, object []byte) (matched bool, cost uint64, err error) {
+	t.Helper()
+	f, err := Compile(text, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(dst []byte, _ int) ([]byte, error) { return append(dst, object...), nil }
+	err = cache.ReadAs(cache.WithTurns(ctx, turns), make([]*cache.Object, 1), write, func(ctx context.Context, _, _ int, json []byte) (err error) {
+		matched, cost, err = f.Match(ctx, json)
+		return err
+	})
+	return matched, cost, err
+}
+
+// TestLongEvaluationsYield: what takes long on one object gives way again and again, and is
+// neither refused nor charged for the time it waits.
+func TestLongEvaluationsYield(t *testing.T) {
+	object := wide(300)
+	for name, text := range map[string]string{
+		"loops":              `object.spec.keys.all(k, object.spec.keys.exists(j, j == k))`,
+		"regular expression": `!object.spec.text.matches('(a?){400}b')`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			f, err := Compile(text, noon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, plain, err := f.Match(t.Context(), object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(began)
+			turns := &slowTurns{some: 5, wait: MaxTime / 4}
+			got, cost, err := matchInTurn(t, t.Context(), turns, text, object)
+			if err != nil || got != want {
+				t.Errorf("it is %v, %v; want %v", got, err, want)
+			}
+			t.Logf("%v, %d turns, cost %d and %d", took, turns.taken.Load(), plain, cost)
+			if took > 20*time.Millisecond && turns.taken.Load() < 2 {
+				t.Errorf("it took %v, in one turn", took)
+			}
+			if waited := time.Duration(min(turns.some, turns.taken.Load()-1)) * turns.wait; waited > 0 && time.Duration(cost)*unitTime > time.Since(began)-waited {
+				t.Errorf("it costs %d, and %d without waiting for %v", cost, plain, waited)
+			}
+		})
+	}
+}
+
+// TestYieldingEnds: who waits for a turn in the midst of an object is gone when nobody wants to
+// know any more.
+func TestYieldingEnds(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	turns := &slowTurns{some: 1, wait: time.Hour}
+	if _, _, err := matchInTurn(t, ctx, turns, `object.spec.keys.all(k, object.spec.keys.all(j, object.spec.keys.all(l, l != '')))`, wide(300)); err == nil {
+		t.Error("no error")
+	} else if turns.taken.Load() < 2 {
+		t.Errorf("it never waited: %v", err)
+	} else if ctx.Err() == nil {
+		t.Errorf("it ended by itself: %v", err)
+	}
+}
