@@ -4,7 +4,10 @@ const (
 	// againLongest is the longest JSON that Again remembers: what is read of objects is much
 	// shorter than they are where many have the same.
 	againLongest = 512
-	againMost    = 8192
+	// againBytes is how much JSON it remembers, with againEntry for what holds each: many may
+	// ask at once.
+	againBytes = 1 << 20
+	againEntry = 64
 	// againTried is after how many lookups it gives up if less than an eighth were of use:
 	// objects come in the order of names, and those of one name share less than others do.
 	againTried = 4096
@@ -15,6 +18,7 @@ const (
 // must depend on nothing else. The zero value is ready, and belongs to one goroutine.
 type Again[V any] struct {
 	known       map[string]V
+	bytes       int
 	asked, hits int
 	off         bool
 }
@@ -43,9 +47,10 @@ func (a *Again[V]) Put(json []byte, v V) {
 		a.known = map[string]V{}
 	}
 	a.known[string(json)] = v
+	a.bytes += len(json) + againEntry
 }
 
 // Wants reports whether Put would remember something.
 func (a *Again[V]) Wants(json []byte) bool {
-	return !a.off && len(json) <= againLongest && len(a.known) < againMost
+	return !a.off && len(json) <= againLongest && a.bytes < againBytes
 }

@@ -43,11 +43,10 @@ type scan struct {
 	again   []Again[verdict]
 }
 
-// verdict is what match says of one JSON.
+// verdict is what match says of one JSON, but for what it cost.
 type verdict struct {
-	ok   bool
-	cost uint64
-	err  error
+	ok  bool
+	err error
 }
 
 // scanFaults are those that one worker found.
@@ -89,18 +88,19 @@ func (sc *scan) visit(ctx context.Context, worker, i int, json []byte) error {
 	return nil
 }
 
-// matchAgain is match, once for all objects of which the same is read.
+// matchAgain is match, once for all objects of which the same is read, and for nothing after
+// that: a cost may be of the time that one evaluation took, which the others did not take.
 func (sc *scan) matchAgain(ctx context.Context, worker int, json []byte) (ok bool, cost uint64, err error) {
 	if sc.filter != nil && sc.filter.Clock() {
 		return sc.match(ctx, json)
 	}
 	again := &sc.again[worker]
 	if v, known := again.Get(json); known {
-		return v.ok, v.cost, v.err
+		return v.ok, 0, v.err
 	}
 	ok, cost, err = sc.match(ctx, json)
 	if _, isFault := errors.AsType[*EvalError](err); err == nil || isFault {
-		again.Put(json, verdict{ok, cost, err})
+		again.Put(json, verdict{ok, err})
 	}
 	return ok, cost, err
 }

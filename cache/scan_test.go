@@ -165,3 +165,25 @@ func TestParseOrder(t *testing.T) {
 		t.Errorf("%v, %v", order, err)
 	}
 }
+
+// TestSameJSONCostsOnce: what one evaluation cost, and it may be the time of a busy machine, is
+// not counted for every object of which the same is read.
+func TestSameJSONCostsOnce(t *testing.T) {
+	objects := filledStore(t, 1).objectsOf("")
+	visit := func(json func(i int) string) (err error) {
+		sc := &scan{scanner: scanner{filter: fakeFilter{cost: maxScanCost / 10}}, objects: objects, keep: make([]bool, 1), faults: make([]scanFaults, 1), again: make([]Again[verdict], 1)}
+		for i := range 100 {
+			if err = sc.visit(t.Context(), 0, 0, []byte(json(i))); err != nil {
+				break
+			}
+		}
+		return err
+	}
+	if err := visit(func(int) string { return `{"a":1}` }); err != nil {
+		t.Errorf("the same again and again: %v", err)
+	}
+	err := visit(func(i int) string { return fmt.Sprintf(`{"a":%d}`, i) })
+	if _, ok := errors.AsType[*CostError](err); !ok {
+		t.Errorf("each another one: %v", err)
+	}
+}
