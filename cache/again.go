@@ -32,7 +32,7 @@ func (a *Again[V]) Get(json []byte) (v V, ok bool) {
 	if ok {
 		a.hits++
 	}
-	if a.asked++; a.asked == againTried && 8*a.hits < a.asked {
+	if a.asked++; a.asked%againTried == 0 && 8*a.hits < a.asked {
 		a.off, a.known = true, nil
 	}
 	return v, ok

@@ -21,12 +21,13 @@ const (
 	excerptPaths = 64
 	// excerptSets is for how many sets of paths it is known how often they were asked about.
 	excerptSets = 64
-	// excerptLeast and excerptMost are how many bytes may be kept of the objects of one
-	// extraction, and between them excerptEach for each object: about half of what a pod is held
-	// in.
-	excerptLeast = 24 << 20
-	excerptMost  = 64 << 20
-	excerptEach  = 512
+	// excerptMost is how many bytes are kept of the objects of one extraction, and excerptEach
+	// how many for each of them: about half of what a pod is held in. Up to excerptFew in all it
+	// is excerptEachOfFew: what several kinds of questions are about has to fit.
+	excerptMost      = 64 << 20
+	excerptEach      = 512
+	excerptFew       = 24 << 20
+	excerptEachOfFew = 1536
 	// excerptEntry is about what is held of each object besides the text, and excerptText of
 	// each text, which objects of which the same is read share.
 	excerptEntry = 32
@@ -53,7 +54,7 @@ type excerpts struct {
 	live   atomic.Int64 // how many objects there are
 	bytes  atomic.Int64 // that are kept
 	limit  atomic.Int64 // of bytes
-	least  int64        // of limit
+	few    int64        // excerptFew
 	filled atomic.Pointer[[]*excerptSet]
 
 	mu     sync.Mutex             // guards all below
@@ -91,7 +92,7 @@ type sharedText struct {
 	objects int // guarded by excerptSet.mu
 }
 
-func newExcerpts() *excerpts { return &excerpts{least: excerptLeast, sets: map[string]*excerptSet{}} }
+func newExcerpts() *excerpts { return &excerpts{few: excerptFew, sets: map[string]*excerptSet{}} }
 
 // about are the excerpts for paths, for a question that reads so many objects; nil if there
 // are none.
@@ -128,7 +129,7 @@ func (x *excerpts) about(paths []rawjson.Path, objects int) *excerptSet {
 	if set.objects.Load() > live+live/4+excerptFrom {
 		set.forget() // questions about the past have left too many
 	}
-	x.limit.Store(min(max(live*excerptEach, x.least), excerptMost))
+	x.limit.Store(max(min(live*excerptEachOfFew, x.few), min(live*excerptEach, excerptMost)))
 	x.makeRoom(set)
 	x.publish()
 	return set
@@ -293,6 +294,11 @@ func (s *excerptSet) forget() {
 		shard.of = nil
 		shard.mu.Unlock()
 	}
+	s.mu.Lock()
+	if len(s.texts) == 0 {
+		s.texts = nil // a map does not become smaller
+	}
+	s.mu.Unlock()
 	s.refused.Store(0)
 }
 

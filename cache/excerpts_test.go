@@ -247,7 +247,7 @@ func TestExcerptsAreBounded(t *testing.T) {
 	})
 	t.Run("many sets", func(t *testing.T) {
 		x := newExcerpts()
-		x.least = 0
+		x.few = 0
 		for i := range excerptSets + 5 {
 			fill(t, x, objects, "spec.n", fmt.Sprint("metadata.labels.a", i))
 			room := int64(len(objects) * excerptEach)
@@ -278,7 +278,7 @@ func TestExcerptsAreBounded(t *testing.T) {
 	})
 	t.Run("many sets at once", func(t *testing.T) {
 		x := newExcerpts()
-		x.least = 0
+		x.few = 0
 		x.live.Store(300)
 		var sets []*excerptSet
 		for range excerptAfter + 1 {

@@ -91,7 +91,7 @@ func (sc *scan) visit(ctx context.Context, worker, i int, json []byte) error {
 // matchAgain is match, once for all objects of which the same is read, and for nothing after
 // that: a cost may be of the time that one evaluation took, which the others did not take.
 func (sc *scan) matchAgain(ctx context.Context, worker int, json []byte) (ok bool, cost uint64, err error) {
-	if sc.filter != nil && sc.filter.Clock() {
+	if sc.identity || sc.filter != nil && sc.filter.Clock() { // with names nothing comes twice
 		return sc.match(ctx, json)
 	}
 	again := &sc.again[worker]

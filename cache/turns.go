@@ -23,7 +23,9 @@ func WithTurns(ctx context.Context, t Turns) context.Context {
 }
 
 // WithoutTurns is for what goes on beside the question whose context it is.
-func WithoutTurns(ctx context.Context) context.Context { return WithTurns(ctx, nil) }
+func WithoutTurns(ctx context.Context) context.Context {
+	return context.WithValue(WithTurns(ctx, nil), heldKey{}, (*turn)(nil))
+}
 
 // Pause is what the goroutine of a question calls before it waits for anything but a
 // processor, so that others have that meanwhile; resume ends it.

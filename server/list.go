@@ -16,7 +16,8 @@ import (
 // the clock.
 const checkEvery = 64
 
-// listing is a list to be written: what it says of itself, and its items.
+// listing is a list to be written: what it says of itself, and its items. They come in this
+// order: commands take in rows while they are read, and have to know the columns before.
 type listing struct {
 	Kind       string   `json:"kind"`
 	APIVersion string   `json:"apiVersion"`

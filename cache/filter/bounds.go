@@ -233,8 +233,11 @@ func (b *boundedCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		}
 		args = append(args, v)
 	}
-	if b.work(args) > MaxCost {
+	switch w := b.work(args); {
+	case w > MaxCost:
 		tooExpensive()
+	case w > muchWork:
+		yield(frame)
 	}
 	return b.make(args)
 }

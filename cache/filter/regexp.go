@@ -118,7 +118,11 @@ func (r *regexpCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 }
 
 func (p *pattern) call(frame *interpreter.ExecutionFrame, function, text string, rest []ref.Val) ref.Val {
-	slow := p.steps*uint64(len(text)) > quickMatch
+	work := p.steps * uint64(len(text))
+	slow := work > quickMatch
+	if work > muchWork {
+		yield(frame)
+	}
 	switch function {
 	case "matches":
 		if slow {

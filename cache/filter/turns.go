@@ -12,8 +12,11 @@ import (
 // whether its turn is over (see cache.Turns).
 const yieldEvery = 128
 
+// muchWork is from how many units of work on (see works) a call looks so each time.
+const muchWork = 10_000
+
 // yielding is a call before which others may have their turns. Within a loop there is a call for
-// each element, or it is over soon.
+// each element, or it is over soon. Calls that are much work by themselves see to it on their own.
 type yielding struct{ interpreter.InterpretableCall }
 
 // yields is a decorator that makes calls yield.
