@@ -47,33 +47,35 @@ func matchInTurn(t *testing.T, ctx context.Context, turns cache.Turns, text stri
 // TestLongEvaluationsYield: what takes long on one object gives way again and again, and is
 // neither refused nor charged for the time it waits.
 func TestLongEvaluationsYield(t *testing.T) {
-	object := wide(300)
-	for name, text := range map[string]string{
-		"loops":              `object.spec.keys.all(k, object.spec.keys.exists(j, j == k))`,
-		"expensive calls":    `lists.range(10).all(i, !object.spec.text.matches('(a?){200}b'))`,
-		"regular expression": `!object.spec.text.matches('(a?){400}b')`,
+	// Neither takes long, even where all is ten times as slow.
+	for name, c := range map[string]struct {
+		text   string
+		object []byte
+	}{
+		"loops":           {`object.spec.keys.all(k, object.spec.keys.exists(j, j == k))`, wide(110)},
+		"expensive calls": {`lists.range(5).all(i, !object.spec.text.matches('(a?){200}b'))`, wide(100)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
-			f, err := Compile(text, noon)
+			f, err := Compile(c.text, noon)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, plain, err := f.Match(t.Context(), object)
+			want, plain, err := f.Match(t.Context(), c.object)
 			if err != nil {
 				t.Fatal(err)
 			}
 			took := time.Since(began)
 			turns := &slowTurns{some: 5, wait: MaxTime / 4}
-			got, cost, err := matchInTurn(t, t.Context(), turns, text, object)
+			got, cost, err := matchInTurn(t, t.Context(), turns, c.text, c.object)
 			if err != nil || got != want {
 				t.Errorf("it is %v, %v; want %v", got, err, want)
 			}
 			t.Logf("%v, %d turns, cost %d and %d", took, turns.taken.Load(), plain, cost)
-			if took > 20*time.Millisecond && turns.taken.Load() < 2 {
+			if took > 10*time.Millisecond && turns.taken.Load() < 2 {
 				t.Errorf("it took %v, in one turn", took)
 			}
-			if waited := time.Duration(min(turns.some, turns.taken.Load()-1)) * turns.wait; waited > 0 && time.Duration(cost)*unitTime > time.Since(began)-waited {
+			if waited := time.Duration(min(turns.some, turns.taken.Load()-1)) * turns.wait; waited > 0 && time.Duration(cost)*unitTime > waited/2 {
 				t.Errorf("it costs %d, and %d without waiting for %v", cost, plain, waited)
 			}
 		})
@@ -83,14 +85,20 @@ func TestLongEvaluationsYield(t *testing.T) {
 // TestYieldingEnds: who waits for a turn in the midst of an object is gone when nobody wants to
 // know any more.
 func TestYieldingEnds(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	turns := &slowTurns{some: 1, wait: time.Hour}
-	if _, _, err := matchInTurn(t, ctx, turns, `object.spec.keys.all(k, object.spec.keys.all(j, object.spec.keys.all(l, l != '')))`, wide(300)); err == nil {
-		t.Error("no error")
-	} else if turns.taken.Load() < 2 {
-		t.Errorf("it never waited: %v", err)
-	} else if ctx.Err() == nil {
-		t.Errorf("it ended by itself: %v", err)
+	for text, ends := range map[string]bool{
+		`object.spec.keys.all(k, object.spec.keys.all(j, object.spec.keys.all(l, l != '')))`: true,
+		// It has read most of the text by then, and says what it found.
+		`object.spec.text.matches('(a?){400}b')`: false,
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		turns := &slowTurns{some: 1, wait: time.Hour}
+		_, _, err := matchInTurn(t, ctx, turns, text, wide(300))
+		switch {
+		case turns.taken.Load() < 2:
+			t.Errorf("%s: it never waited: %v", text, err)
+		case ends && (err == nil || ctx.Err() == nil):
+			t.Errorf("%s: it went on, or ended by itself: %v", text, err)
+		}
 	}
 }
