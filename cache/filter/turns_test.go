@@ -52,8 +52,8 @@ func TestLongEvaluationsYield(t *testing.T) {
 		text   string
 		object []byte
 	}{
-		"loops":           {`object.spec.keys.all(k, object.spec.keys.exists(j, j == k))`, wide(110)},
-		"expensive calls": {`lists.range(5).all(i, !object.spec.text.matches('(a?){200}b'))`, wide(100)},
+		"loops":           {`object.spec.keys.all(k, object.spec.keys.exists(j, j == k))`, wide(70)},
+		"expensive calls": {`lists.range(3).all(i, !object.spec.text.matches('(a?){200}b'))`, wide(60)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
@@ -62,17 +62,20 @@ func TestLongEvaluationsYield(t *testing.T) {
 				t.Fatal(err)
 			}
 			want, plain, err := f.Match(t.Context(), c.object)
+			took := time.Since(began)
+			if took > MaxTime/8 {
+				t.Skipf("it took %v: the machine is too slow for a test of time", took)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			took := time.Since(began)
 			turns := &slowTurns{some: 5, wait: MaxTime / 4}
 			got, cost, err := matchInTurn(t, t.Context(), turns, c.text, c.object)
 			if err != nil || got != want {
 				t.Errorf("it is %v, %v; want %v", got, err, want)
 			}
 			t.Logf("%v, %d turns, cost %d and %d", took, turns.taken.Load(), plain, cost)
-			if took > 10*time.Millisecond && turns.taken.Load() < 2 {
+			if took > 6*time.Millisecond && turns.taken.Load() < 2 {
 				t.Errorf("it took %v, in one turn", took)
 			}
 			if waited := time.Duration(min(turns.some, turns.taken.Load()-1)) * turns.wait; waited > 0 && time.Duration(cost)*unitTime > waited/2 {
