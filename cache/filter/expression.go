@@ -101,7 +101,6 @@ func (x *expression) match(ctx context.Context, object, old []byte) (ok bool, co
 	defer e.reset()
 	e.start(object, old)
 	began := time.Now()
-	e.patience.waited = 0
 	out, details, err := x.eval(ctx, e)
 	if c := details.ActualCost(); c != nil {
 		cost = *c
