@@ -111,8 +111,8 @@ class Api {
     this.ask("PATCH", `core/namespaces/team-a/configmaps/${name}?fieldManager=page&force=true`, { apiVersion: "v1", kind: "ConfigMap", metadata: { name, ...more } }, "application/apply-patch+yaml");
 }
 
-const config = `resources:
-  - match: [leases.coordination.k8s.io]
+const config = (rules) => `resources:
+${rules}  - match: [leases.coordination.k8s.io]
     watch: false
   - match: [pods]
     indexes: {node: spec.nodeName, phase: status.phase}
@@ -121,13 +121,13 @@ const config = `resources:
   - match: ["*"]
 `;
 
-/** Starts an informerd, by default one that may read everything but Secrets. more is what
- * its configuration has besides. */
-export async function startInformerd(cluster, { name = "informerd", kubeconfig = join(cluster.dir, "kubeconfig-nosecrets"), ready = true, more = "" } = {}) {
+/** Starts an informerd, by default one that may read everything but Secrets. rules come before
+ * those of its configuration, more after its resources. */
+export async function startInformerd(cluster, { name = "informerd", kubeconfig = join(cluster.dir, "kubeconfig-nosecrets"), ready = true, rules = "", more = "" } = {}) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/`;
   const file = (suffix) => join(cluster.dir, `${name}-${process.pid}${suffix}`);
-  writeFileSync(file(".yaml"), config + more);
+  writeFileSync(file(".yaml"), config(rules) + more);
   let child;
   const self = {
     url,

@@ -75,13 +75,13 @@ export function App() {
       <header class="top">
         <button type="button" class="button quiet menu" aria-expanded={menuOpen.value} aria-label="Kinds" onClick={() => (menuOpen.value = !menuOpen.value)}>
           <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
-            <path d="M2 3.500h12V5H2zm0 3.750h12v1.500H2zM2 11h12v1.500H2z" />
+            <path d="M2 3.5h12V5H2zm0 3.75h12v1.5H2zM2 11h12v1.5H2z" />
           </svg>
         </button>
         <a class="brand" href={overviewOf(chosen.value)} aria-label="informerd, overview">
           <svg viewBox="0 0 16 16" aria-hidden="true">
             <circle cx="8" cy="8" r="7" />
-            <path d="M8 7.200v4.600M8 4.200v1.200" />
+            <path d="M8 7.2v4.6M8 4.2v1.2" />
           </svg>
           <span class="long-brand">informerd</span>
         </a>

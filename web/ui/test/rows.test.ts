@@ -9,7 +9,7 @@ const columns = [nameColumn, namespaceColumn, status, restarts, ageColumn];
 function row(ns: string, name: string, s = "Running", n: number | null = 0, created = 0): Row {
   return { key: `pods ${ns}/${name}`, resource: "pods", kind: "Pod", ns, name, uid: name, created, deleting: false, cells: [name, ns, s, n, created], changed: 0 };
 }
-const names = (r: Rows) => r.view.map((x) => x.ns + "/" + x.name).join(" ");
+const names = (r: Rows) => [...r.view].map((x) => x.ns + "/" + x.name).join(" ");
 
 describe("Rows", () => {
   it("keeps the natural order as pages and changes come", () => {
@@ -44,7 +44,8 @@ describe("Rows", () => {
         const up: Row[] = [], down: string[] = [];
         const used = new Set<string>();
         for (let i = rnd(9) ? rnd(5) : 240; i >= 0; i--) { // few, and now and then many
-          const x = row("n" + rnd(3), "p" + rnd(150), ["Running", "Gone", "Failed", ""][rnd(4)], rnd(3) ? rnd(5) : null, rnd(9));
+          // So many names that there are several blocks.
+          const x = row("n" + rnd(3), "p" + rnd(900), ["Running", "Gone", "Failed", ""][rnd(4)], rnd(3) ? rnd(5) : null, rnd(9));
           if (used.has(x.key)) continue;
           used.add(x.key);
           if (rnd(3) === 0) {
@@ -56,12 +57,21 @@ describe("Rows", () => {
           }
         }
         r.apply(up, down);
+        if (step % 50 === 49) { // and then a status of some, or of all
+          const words = new Map([...model.values()].filter(() => rnd(step % 100 === 99 ? 4 : 1) === 0).map((x) => [x.key, ["Failed", "Gone", "Pending"][rnd(3)]!]));
+          r.amend(2, (x) => words.get(x.key) ?? x.cells[2]!, step % 100 === 99 ? words.keys() : undefined);
+        }
       }
       const fresh = new Rows();
       fresh.apply([...model.values()]);
       fresh.arrange(columns, order, filter);
       expect(names(r)).toBe(names(fresh));
-      expect(r.size).toBe(model.size);
+      expect(r.view.length).toBe([...r.view].length);
+      [...r.view].forEach((x, i) => {
+        if (r.view.at(i) !== x || r.view.indexOf(x) !== i) throw new Error(`row ${i} is not found there`);
+      });
+      expect([r.view.at(-1), r.view.at(r.view.length), r.view.indexOf({ ...r.view.at(0)! })]).toEqual([undefined, undefined, -1]);
+      expect(r.all.size).toBe(model.size);
     }
   });
 

@@ -1,6 +1,7 @@
 // From "something is wrong" to the cause in words, as a person sees it.
-import { until } from "../cluster.mjs";
-import { api, assert, informerd, live, open, rows, shot } from "../world.mjs";
+import { join } from "node:path";
+import { startInformerd, until } from "../cluster.mjs";
+import { api, assert, cluster, informerd, live, open, rows, shot } from "../world.mjs";
 
 const queues = "/apis/messaging.example.com/v1/namespaces/team-a/queues";
 const wrong = (page, name) => page.getByRole("region", { name: "What is wrong" }).getByRole("listitem").filter({ hasText: name });
@@ -9,6 +10,13 @@ const box = async (locator) => {
   assert(b && b.width > 0 && b.height > 0, "it has a place on the screen");
   return b;
 };
+
+// A certificate of shop.example.com that was valid until April 2020, as a Secret has it.
+const expired = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJJVENCeWFBREFnRUNBZ0VCTUFvR0NDcUdTTTQ5QkFNQ01Cc3hHVEFYQmdOVkJBTU1FSE5vYjNBdVpYaGgKYlhCc1pTNWpiMjB3SGhjTk1qQX" +
+  "dNVEF4TURBd01EQXdXaGNOTWpBd05EQXhNREF3TURBd1dqQWJNUmt3RndZRApWUVFEREJCemFHOXdMbVY0WVcxd2JHVXVZMjl0TUZrd0V3WUhLb1pJemowQ0FRWUlLb1pJemowREFRY0RRZ0FFCnVQ" +
+  "MmtqYXRUSDBrK2JTNTBzajhqMlF6VGhQWWlWZmhyWlViM2lURWtXZGVUTnYxVjJwaUl4V0ZaZ0xVMldzOEIKN3dNV3FEQ1ZkYjlQNVk1RE44OEdBakFLQmdncWhrak9QUVFEQWdOSEFEQkVBaUJlMD" +
+  "FHbnVRM3dRN1NHV1VoTApYMGkwa283TjRySks1WXBrWXBRendBRkFVQUlnWXNqTXp4Y1JkNGFxdVJZTjFsS2RKSVhLeE1yck9aOWNici9GCmFFYkNNUWs9Ci0tLS0tRU5EIENFUlRJRklDQVRFLS0t" +
+  "LS0K";
 
 export default {
   async "health: the overview says what is wrong and why, and one click leads there, or one key"() {
@@ -115,6 +123,29 @@ export default {
     }
     for (const t of troubles) await wrong(page, t.line).first().waitFor({ state: "detached", timeout: 60_000 });
     await page.finish();
+  },
+
+  async "health: a Secret's certificate that has expired is named on the overview, where it may be seen"() {
+    const rules = "  - match: [secrets]\n    redact: [\"data['tls.key']\"]\n";
+    const seeing = await startInformerd(cluster, { name: "certificates", kubeconfig: join(cluster.dir, "kubeconfig"), rules });
+    const path = "core/namespaces/team-a/secrets", name = "page-expired";
+    try {
+      const page = await open("?trouble=all", { at: seeing.url });
+      await live(page);
+      await wrong(page, "recommendations").waitFor();
+      await api.create(path, { apiVersion: "v1", kind: "Secret", metadata: { name }, type: "kubernetes.io/tls", data: { "tls.crt": expired, "tls.key": "" } });
+      const since = Date.now();
+      const line = wrong(page, `team-a/${name}`);
+      await line.getByText("its certificate of shop.example.com expired at 2020-04-01T00:00:00Z").waitFor({ timeout: 30_000 });
+      await box(line);
+      console.log(`    an expired certificate: named after ${Date.now() - since} ms`);
+      await api.delete(`${path}/${name}`);
+      await line.waitFor({ state: "detached", timeout: 60_000 });
+      await page.finish();
+    } finally {
+      await api.delete(`${path}/${name}`).catch(() => {});
+      await seeing.stop();
+    }
   },
 
   async "health: a namespace has a page, stays chosen, and is in sight with its cluster, by keys"() {

@@ -5,7 +5,7 @@ import { go } from "../route";
 import { Age } from "../ui";
 import { useVirtual } from "../virtual";
 import type { Column } from "./columns";
-import type { Order, Row } from "./rows";
+import type { Order, Ordered, Row } from "./rows";
 import { fit, matters, narrowOrder, type Wish } from "./widths";
 
 // The rows of a table, of which only those in sight are drawn. When rows come
@@ -19,7 +19,9 @@ const left = new Map<string, { top: number; active: string }>();
 
 export function Grid(props: {
   label: string;
-  rows: Row[];
+  /** They may change in place; version says when. */
+  rows: Ordered;
+  version: number;
   columns: Column[];
   order: Order;
   /** Tables of different addresses are different tables. */
@@ -33,7 +35,8 @@ export function Grid(props: {
   const virtual = useVirtual(rows.length, rowHeight, scroller);
   const id = useId();
   const [active, setActive] = useState(() => left.get(props.place)?.active ?? "");
-  const anchor = useRef<{ key: string; index: number } | null>(null);
+  /** The first rows in sight, and where they were. */
+  const anchors = useRef<[row: Row | undefined, index: number][]>([]);
   const top = useRef(0); // a table that goes has none any more
   const layout = useRef({ shape: "", wishes: [] as Wish[] });
 
@@ -47,25 +50,25 @@ export function Grid(props: {
   const shape = props.place + columns.map((c) => c.id).join() + (rows.length >= 100 ? "+" : rows.length > 0 ? "-" : "");
   if (layout.current.shape !== shape) layout.current = { shape, wishes: wishesOf(columns, at, rows, brief) };
   const widths = fit(layout.current.wishes.map((w, i) => (narrow && i === 0 ? { ...w, wanted: Math.min(w.wanted, room * 0.55), least: Math.min(w.least, room * 0.36) } : w)), room);
-  const template = widths.map((w) => w + "px").join(" ");
-  const width = widths.reduce((a, b) => a + b, 0);
 
-  // Keeps the first row in sight in its place when rows above it come or go.
+  // Keeps the first row in sight that is as it was in its place when rows above it come or go. Rows
+  // that change may be elsewhere then, and are not followed.
   useLayoutEffect(() => {
     const el = scroller.current!;
-    const a = anchor.current;
-    if (a && el.scrollTop > 0 && rows[a.index]?.key !== a.key) {
-      const at = nearest(rows, a.key, a.index);
-      if (at >= 0) el.scrollTop += (at - a.index) * rowHeight;
+    const a = anchors.current.find(([row]) => row && rows.indexOf(row) >= 0);
+    const by = a ? rows.indexOf(a[0]!) - a[1] : 0;
+    if (by && el.scrollTop) {
+      el.scrollTop += by * rowHeight;
+      el.dispatchEvent(new Event("scroll")); // now, not when the next frame is drawn
     }
     remark();
-  }, [rows]);
+  }, [rows, props.version]);
 
   const remark = () => {
     const el = scroller.current!;
     top.current = el.scrollTop;
-    const index = Math.floor(el.scrollTop / rowHeight);
-    anchor.current = el.scrollTop > 0 && rows[index] ? { key: rows[index]!.key, index } : null;
+    const first = Math.floor(el.scrollTop / rowHeight);
+    anchors.current = [0, 1, 2, 3].map((i) => [rows.at(first + i), first + i]);
   };
 
   // A new order or selection begins at its top, a return where it was left.
@@ -78,7 +81,7 @@ export function Grid(props: {
     if (before && rows.length * rowHeight < before.top && props.busy) return; // not long enough yet
     restored.current = place;
     el.scrollTop = before?.top ?? 0;
-    anchor.current = null;
+    anchors.current = [];
   });
   const activeRef = useRef(active);
   activeRef.current = active;
@@ -91,8 +94,9 @@ export function Grid(props: {
 
   const move = (index: number) => {
     const to = Math.max(0, Math.min(rows.length - 1, index));
-    if (!rows[to]) return;
-    setActive(rows[to].key);
+    const row = rows.at(to);
+    if (!row) return;
+    setActive(row.key);
     const el = scroller.current!;
     const top = to * rowHeight;
     if (top < el.scrollTop) el.scrollTop = top;
@@ -101,7 +105,7 @@ export function Grid(props: {
 
   const keys = (e: KeyboardEvent) => {
     if (e.target !== scroller.current || e.ctrlKey || e.metaKey || e.altKey) return;
-    const now = active ? rows.findIndex((r) => r.key === active) : -1;
+    const now = active ? [...rows].findIndex((r) => r.key === active) : -1;
     const page = Math.max(1, Math.floor((scroller.current!.clientHeight - headHeight) / rowHeight) - 1);
     if (e.key === "ArrowDown" || e.key === "j") move(now + 1);
     else if (e.key === "ArrowUp" || e.key === "k") move(now < 0 ? 0 : now - 1);
@@ -109,12 +113,12 @@ export function Grid(props: {
     else if (e.key === "PageUp") move(now - page);
     else if (e.key === "Home") move(0);
     else if (e.key === "End") move(rows.length - 1);
-    else if (e.key === "Enter" && now >= 0) go(props.hrefOf(rows[now]!));
+    else if (e.key === "Enter" && now >= 0) go(props.hrefOf(rows.at(now)!));
     else return;
     e.preventDefault();
   };
 
-  const activeShown = active && virtual.shown.some((i) => rows[i]!.key === active);
+  const activeShown = active && virtual.shown.some((i) => rows.at(i)!.key === active);
   const fresh = Date.now() - 1500;
   return (
     <div
@@ -129,8 +133,9 @@ export function Grid(props: {
       tabIndex={0}
       onKeyDown={keys}
       onScroll={remark}
+      style={{ "--cols": widths.map((w) => w + "px").join(" ") }}
     >
-      <div class="tr th" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template, minWidth: width + "px" }}>
+      <div class="tr th" role="row" aria-rowindex={1}>
         {columns.map((c, i) => (
           <div role="columnheader" class={c.type === "text" ? "" : "number"} aria-sort={props.order.column === at[i] ? (props.order.down ? "descending" : "ascending") : "none"} key={c.id}>
             <button type="button" title={c.hint ?? c.title} onClick={() => props.onSort(at[i]!)}>
@@ -139,9 +144,9 @@ export function Grid(props: {
           </div>
         ))}
       </div>
-      <div class="rows" role="rowgroup" style={{ height: virtual.height + "px", minWidth: width + "px" }}>
+      <div class="rows" role="rowgroup" style={{ height: virtual.height + "px" }}>
         {virtual.shown.map((index) => {
-          const row = rows[index]!;
+          const row = rows.at(index)!;
           const on = row.key === active;
           return (
             <div
@@ -151,7 +156,7 @@ export function Grid(props: {
               aria-rowindex={index + 2}
               aria-selected={on}
               class={"tr" + (on ? " on" : "") + (row.deleting ? " deleting" : "") + (row.changed > fresh ? " flash" : "")}
-              style={{ gridTemplateColumns: template, transform: `translateY(${index * rowHeight}px)` }}
+              style={{ top: index * rowHeight + "px" }}
               onClick={(e) => {
                 setActive(row.key);
                 activeRef.current = row.key;
@@ -216,16 +221,6 @@ function None() {
   );
 }
 
-/** The index of a row that was at `index`, or of what is next to where it was. */
-function nearest(rows: Row[], key: string, index: number): number {
-  for (let d = 0; d < 2000; d++) {
-    if (rows[index + d]?.key === key) return index + d;
-    if (rows[index - d]?.key === key) return index - d;
-    if (index + d >= rows.length && index - d < 0) break;
-  }
-  return rows.findIndex((r) => r.key === key);
-}
-
 let ruler: CanvasRenderingContext2D | null = null;
 
 function widthOf(text: string): number {
@@ -239,8 +234,8 @@ function widthOf(text: string): number {
 
 /** What each column needs for what the first rows show. It does not change while a
  * table is looked at: a wider value is cut and told by its title. */
-function wishesOf(columns: Column[], at: number[], rows: Row[], brief: boolean): Wish[] {
-  const sample = rows.slice(0, 200);
+function wishesOf(columns: Column[], at: number[], rows: Ordered, brief: boolean): Wish[] {
+  const sample = Array.from({ length: Math.min(200, rows.length) }, (_, i) => rows.at(i)!);
   return columns.map((c, i) => {
     let longest = 0;
     if (c.type === "age") longest = widthOf("00d00h");

@@ -1,21 +1,26 @@
-import { batch, signal } from "@preact/signals";
+import { signal } from "@preact/signals";
 import type { KubeObject } from "../api";
 import { Follower, type Change, type FollowStatus, type Found, type Selection } from "../follow";
 import { keyOf, type Resource } from "../resources";
 import type { Source } from "../source";
 import { rowPaths, type Column } from "./columns";
-import { Rows, type Order, type Row } from "./rows";
+import { Rows, type Order, type Ordered, type Row } from "./rows";
 
 // A table's data: the rows of one or many resources, kept current.
 
 /** Between two redraws (ms), so that a burst does not redraw for every event. */
 const calm = 120;
 
+/** How objects are, by key of their rows, and all that are not named. */
+export interface Verdicts {
+  of: ReadonlyMap<string, string>;
+  others: string;
+}
+
 export class TableModel {
   readonly rows = new Rows();
-  /** What is shown, in order; a new array with every change. */
-  readonly view = signal<Row[]>([]);
-  readonly total = signal(0);
+  /** Grows with every change of what is shown. */
+  readonly version = signal(0);
   /** How each source is doing. */
   readonly parts = signal<FollowStatus[]>([]);
   readonly paused = signal(false);
@@ -29,8 +34,9 @@ export class TableModel {
   private flushed = 0;
   private closed = false;
   /** What is not good, by key of the row; null while that is not known. */
-  private verdicts: ReadonlyMap<string, string> | null = null;
-  private others = "good";
+  private verdicts: Verdicts | null = null;
+  /** What the rows that are shown were told. */
+  private told: Verdicts | null = null;
   private readonly health: number;
 
   constructor(
@@ -51,6 +57,16 @@ export class TableModel {
     }));
   }
 
+  /** What is shown, in order. It changes in place; who reads it here is told, as a signal's readers are. */
+  get view(): Ordered {
+    void this.version.value;
+    return this.rows.view;
+  }
+
+  private changed(): void {
+    this.version.value = this.version.peek() + 1;
+  }
+
   close(): void {
     this.closed = true;
     clearTimeout(this.timer || undefined);
@@ -61,27 +77,28 @@ export class TableModel {
   arrange(order: Order, filter: ((r: Row) => boolean) | null, sort: string): void {
     for (const f of this.followers) f.orderBy(sort);
     this.rows.arrange(this.columns, order, filter);
-    this.view.value = this.rows.view;
+    this.changed();
   }
 
-  /** Tells how objects are: those that are not named are good. */
-  setHealth(verdicts: ReadonlyMap<string, string>, others = "good"): void {
+  /** Tells how objects are. */
+  setHealth(verdicts: Verdicts): void {
     this.verdicts = verdicts;
-    this.others = others;
     if (this.health < 0 || this.closed || this.paused.peek()) return;
-    this.rows.amend(this.health, (r) => this.healthOf(r.key));
-    this.view.value = this.rows.view;
+    const before = this.told;
+    this.told = verdicts;
+    this.rows.amend(this.health, (r) => this.healthOf(r.key), before?.others === verdicts.others ? changed(before.of, verdicts.of) : undefined);
+    this.changed();
   }
 
   private healthOf(key: string): string {
-    return this.verdicts ? (this.verdicts.get(key) ?? this.others) : "";
+    return this.verdicts ? (this.verdicts.of.get(key) ?? this.verdicts.others) : "";
   }
 
   /** What came before is shown first: no flush that is due may move a table that is paused. */
   setPaused(on: boolean): void {
     this.flush();
     this.paused.value = on;
-    if (!on && this.verdicts) this.setHealth(this.verdicts, this.others);
+    if (!on && this.verdicts) this.setHealth(this.verdicts);
   }
 
   private page(found: Found[]): void {
@@ -93,7 +110,7 @@ export class TableModel {
       if (old) row.changed = Date.now();
       this.pending.set(row.key, row);
     }
-    this.schedule(this.rows.size === 0);
+    this.schedule(this.rows.all.size === 0);
   }
 
   private complete(resources: Resource[]): void {
@@ -129,7 +146,7 @@ export class TableModel {
 
   private schedule(now: boolean): void {
     if (this.closed) return;
-    if (this.paused.peek() && this.rows.size > 0) {
+    if (this.paused.peek() && this.rows.all.size > 0) {
       this.held.value = this.pending.size;
       return;
     }
@@ -154,11 +171,8 @@ export class TableModel {
     this.pending.clear();
     this.rows.apply(upserts, deletes);
     this.flushed = performance.now();
-    batch(() => {
-      this.held.value = 0;
-      this.view.value = this.rows.view;
-      this.total.value = this.rows.size;
-    });
+    this.held.value = 0;
+    this.changed();
   }
 }
 
@@ -169,6 +183,11 @@ function value(c: Column, o: KubeObject) {
   } catch {
     return null;
   }
+}
+
+/** The keys of which two maps say different things. */
+function changed(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
+  return [...new Set([...before.keys(), ...after.keys()])].filter((key) => before.get(key) !== after.get(key));
 }
 
 function same(a: Row, b: Row): boolean {

@@ -1,8 +1,9 @@
 import { compareCells, type Cell, type Column } from "./columns";
 
-// The rows of a table: a map by key, and the order in which they are shown. A
-// table of a hundred thousand rows is never sorted again for a change: a few are
-// put in their places in a copy, many are merged in one pass.
+// The rows of a table: a map by key, and the order in which they are shown, in
+// blocks. A table of a hundred thousand rows is never sorted again for a change,
+// nor copied: each row is put in its place in its block. To move the rest about,
+// or to throw a copy away, would be felt while somebody scrolls.
 
 export interface Row {
   key: string;
@@ -25,8 +26,8 @@ export interface Order {
   down: boolean;
 }
 
-/** So many changes are cheaper one by one. */
-const few = 256;
+/** So many rows are in a block at most. */
+const most = 512;
 
 export function natural(a: Row, b: Row): number {
   return cmp(a.ns, b.ns) || cmp(a.name, b.name) || cmp(a.resource, b.resource);
@@ -36,17 +37,76 @@ function cmp(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/** Rows in order. */
+export class Ordered implements Iterable<Row> {
+  /** None is empty but the only one. */
+  private blocks: Row[][] = [];
+  length = 0;
+
+  constructor(private readonly compare: (a: Row, b: Row) => number, sorted: Row[]) {
+    for (let i = 0; !i || i < sorted.length; i += most) this.blocks.push(sorted.slice(i, i + most));
+    this.length = sorted.length;
+  }
+
+  at(index: number): Row | undefined {
+    for (const b of this.blocks) {
+      if (index < b.length) return b[index];
+      index -= b.length;
+    }
+  }
+
+  /** Where a row is; -1 if it is not shown, or another is in its place. */
+  indexOf(row: Row): number {
+    const [b, i] = this.search(row);
+    return this.blocks[b]![i] === row ? this.blocks.slice(0, b).reduce((n, b) => n + b.length, i) : -1;
+  }
+
+  [Symbol.iterator](): Iterator<Row> {
+    return this.blocks.flat().values();
+  }
+
+  insert(row: Row): void {
+    const [b, i] = this.search(row);
+    const block = this.blocks[b]!;
+    block.splice(i, 0, row);
+    if (block.length > most) this.blocks.splice(b + 1, 0, block.splice(most / 2));
+    this.length++;
+  }
+
+  /** The row must not have changed since it came. */
+  remove(row: Row): void {
+    const [b, i] = this.search(row);
+    const block = this.blocks[b]!;
+    if (block[i] !== row) return;
+    block.splice(i, 1);
+    if (!block[0] && this.blocks[1]) this.blocks.splice(b, 1);
+    this.length--;
+  }
+
+  /** The block of a row and its index in it: where it is, or would be. */
+  private search(row: Row): [block: number, index: number] {
+    const b = first(this.blocks.length - 1, (i) => this.compare(this.blocks[i]!.at(-1)!, row) >= 0);
+    const block = this.blocks[b]!;
+    return [b, first(block.length, (i) => this.compare(block[i]!, row) >= 0)];
+  }
+}
+
+/** The first of so many numbers for which a test holds, as it does for all after it. */
+function first(count: number, test: (i: number) => boolean): number {
+  let from = 0;
+  while (from < count) {
+    const middle = (from + count) >> 1;
+    if (test(middle)) count = middle;
+    else from = middle + 1;
+  }
+  return from;
+}
+
 export class Rows {
   readonly all = new Map<string, Row>();
-  /** What is shown, in order. Replaced, never changed. */
-  view: Row[] = [];
   private columns: Column[] = [];
   private order: Order = { column: -1, down: false };
   private filter: ((r: Row) => boolean) | null = null;
-
-  get size(): number {
-    return this.all.size;
-  }
 
   private compare = (a: Row, b: Row): number => {
     const { column, down } = this.order;
@@ -54,83 +114,50 @@ export class Rows {
     return (c && compareCells(c, a.cells[column]!, b.cells[column]!, down)) || natural(a, b);
   };
 
+  /** What is shown. It changes in place. */
+  view = new Ordered(this.compare, []);
+
   /** Says how rows are shown, and arranges them so. */
   arrange(columns: Column[], order: Order, filter: ((r: Row) => boolean) | null): void {
     this.columns = columns;
     this.order = order;
     this.filter = filter;
     const rows = [...this.all.values()];
-    this.view = (filter ? rows.filter(filter) : rows).sort(this.compare);
+    this.view = new Ordered(this.compare, (filter ? rows.filter(filter) : rows).sort(this.compare));
   }
 
-  /** Gives rows another value of a column, where it is another. */
-  amend(column: number, of: (r: Row) => Cell): void {
-    const changed: Row[] = [];
-    for (const r of this.all.values()) {
-      const v = of(r);
-      if (r.cells[column] === v) continue;
-      const cells = r.cells.slice();
-      cells[column] = v;
-      changed.push({ ...r, cells });
+  /** Gives rows another value of a column, in place: those of some keys one by one, or all, which are arranged again. */
+  amend(column: number, of: (r: Row) => Cell, keys?: Iterable<string>): void {
+    for (const key of keys ?? this.all.keys()) {
+      const r = this.all.get(key);
+      if (!r) continue;
+      if (keys) this.view.remove(r);
+      r.cells[column] = of(r);
+      if (keys) this.show(r);
     }
-    if (changed.length) this.apply(changed);
+    if (!keys) this.arrange(this.columns, this.order, this.filter);
   }
 
   /** Takes rows in and drops others by key. */
   apply(upserts: Row[], deletes: string[] = []): void {
-    const stale: Row[] = [];
     for (const key of deletes) {
-      const old = this.all.get(key);
-      if (!old) continue;
-      stale.push(old);
+      this.take(key);
       this.all.delete(key);
     }
-    const fresh: Row[] = [];
     for (const row of upserts) {
-      const old = this.all.get(row.key);
-      if (old) stale.push(old);
+      this.take(row.key);
       this.all.set(row.key, row);
-      if (!this.filter || this.filter(row)) fresh.push(row);
+      this.show(row);
     }
-    if (stale.length + fresh.length > few) this.view = this.merge(stale, fresh);
-    else if (stale.length || fresh.length) this.view = this.place(stale, fresh);
   }
 
-  /** Where a row is in a view, or would be. */
-  private search(view: Row[], row: Row): number {
-    let from = 0, to = view.length;
-    while (from < to) {
-      const middle = (from + to) >> 1;
-      if (this.compare(view[middle]!, row) < 0) from = middle + 1;
-      else to = middle;
-    }
-    return from;
+  private show(row: Row): void {
+    if (!this.filter || this.filter(row)) this.view.insert(row);
   }
 
-  private place(stale: Row[], fresh: Row[]): Row[] {
-    const view = this.view.slice();
-    for (const row of stale) {
-      const at = this.search(view, row);
-      if (view[at] === row) view.splice(at, 1);
-    }
-    for (const row of fresh) view.splice(this.search(view, row), 0, row);
-    return view;
-  }
-
-  private merge(stale: Row[], fresh: Row[]): Row[] {
-    const gone = new Set(stale);
-    const kept = gone.size ? this.view.filter((r) => !gone.has(r)) : this.view;
-    fresh.sort(this.compare);
-    const last = kept[kept.length - 1];
-    // Pages of a list arrive in order: most go to the end.
-    if (!last || !fresh[0] || this.compare(last, fresh[0]) < 0) return kept.concat(fresh);
-    const out: Row[] = [];
-    let i = 0;
-    for (const r of kept) {
-      while (i < fresh.length && this.compare(fresh[i]!, r) < 0) out.push(fresh[i++]!);
-      out.push(r);
-    }
-    return out.concat(fresh.slice(i));
+  private take(key: string): void {
+    const old = this.all.get(key);
+    if (old) this.view.remove(old);
   }
 }
 

@@ -12,7 +12,7 @@ export function Facets({ model, columns, words }: { model: TableModel; columns: 
     const t = setInterval(() => redraw((n) => n + 1), 1500);
     return () => clearInterval(t);
   }, [model]);
-  const size = model.view.value.length;
+  const size = model.view.length;
   const lists = useMemo(() => columns.map((c, i) => ({ c, values: c.type === "text" && c.id !== "name" ? facet(model.rows.view, i) : [] })), [columns, tick, size < 500 ? size : 0, words]);
   const terms: string[] = words.match(/(?:[^\s"]+|"[^"]*")+/g) ?? [];
   return (

@@ -203,8 +203,8 @@ function Picture({ graph, r, health, onOpen }: { graph: GraphAnswer; r: Resource
       <div class="picture" ref={box} tabIndex={0} role="region" aria-label="Graph of relations" onKeyDown={view.keys}>
         <svg role="group" aria-label={`${count(graph.nodes.length)} related objects`}>
           <defs>
-            <marker id="arrow" viewBox="0 0 8 8" refX="7.500" refY="4" markerWidth="7" markerHeight="7" orient="auto">
-              <path d="M0 0.500L8 4 0 7.500z" />
+            <marker id="arrow" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+              <path d="M0 0.5L8 4 0 7.5z" />
             </marker>
           </defs>
           <g transform={`translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${k.toFixed(4)})`}>

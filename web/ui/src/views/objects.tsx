@@ -120,8 +120,8 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
     return () => removeEventListener("keydown", keys);
   }, [model]);
 
-  const rows = model.view.value;
-  const total = model.total.value;
+  const rows = model.view;
+  const total = model.rows.all.size;
   const parts = model.parts.value;
   const loading = parts.some((x) => x.phase === "loading" || x.expected > 0);
   // A page counts before its rows are drawn: what is expected does not waver.
@@ -182,6 +182,7 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
             <Grid
               label={heading}
               rows={rows}
+              version={model.version.value}
               columns={columns}
               order={order}
               place={place}
@@ -242,7 +243,7 @@ function useHealth(model: TableModel, pattern: string, list: Resource[], selecti
     const end = effect(() => {
       setError(followed.error.value);
       const l = followed.list.value;
-      if (l) model.setHealth(new Map(l.items.map((v) => [keyOfVerdict({ ...v, cluster: v.cluster ?? able[0]!.cluster }), cellOf(v)])), l.metadata.truncated ? "" : "good");
+      if (l) model.setHealth({ of: new Map(l.items.map((v) => [keyOfVerdict({ ...v, cluster: v.cluster ?? able[0]!.cluster }), cellOf(v)])), others: l.metadata.truncated ? "" : "good" });
     });
     return () => {
       end();
@@ -281,7 +282,7 @@ function Announcer({ label, model, loading }: { label: string; model: TableModel
   useEffect(() => {
     if (loading) return;
     const tell = () => {
-      const n = model.view.peek().length;
+      const n = model.rows.view.length;
       if (n === last.current.n || Date.now() - last.current.at < 5000) return;
       const before = last.current.n;
       last.current = { at: Date.now(), n };

@@ -47,8 +47,8 @@ export function ShareMenu({ list, sources, selection, model, columns, words }: {
     <Popover right label={<><Icon name="download" /><span class="long">Export</span></>} name="Export and copy" title="Export and copy">
       {(close) => (
         <div class="menu-items">
-          <button type="button" data-autofocus onClick={() => { save(name + ".csv", "text/csv", csvOf(columns, model.view.peek())); close(); }}>
-            The table as CSV<small>{plural(model.view.value.length, "row")}</small>
+          <button type="button" data-autofocus onClick={() => { save(name + ".csv", "text/csv", csvOf(columns, model.rows.view)); close(); }}>
+            The table as CSV<small>{plural(model.view.length, "row")}</small>
           </button>
           {addresses.map((to, i) => (
             <a href={to} download={name + ".json"} onClick={close}>
