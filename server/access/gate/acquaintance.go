@@ -33,6 +33,7 @@ type acquaintance struct {
 	means  authn.Means
 	err    error     // instead of id
 	until  time.Time // that id or err counts
+	moment *moment   // that what is asked about id is answered as of
 
 	mark  string // when told was complete
 	told  map[question]told
@@ -88,7 +89,7 @@ func (k *acquaintance) user(ctx context.Context, now time.Time) (user.Info, erro
 	if ctx.Err() != nil { // not an answer about who asks
 		return nil, ctx.Err()
 	}
-	k.id, k.means, k.err, k.until, k.digest = id, means, err, now.Add(recheck), ""
+	k.id, k.means, k.err, k.until, k.digest, k.moment = id, means, err, now.Add(recheck), "", nil
 	if err == nil {
 		k.digest = access.Digest(id)
 	}
@@ -96,7 +97,9 @@ func (k *acquaintance) user(ctx context.Context, now time.Time) (user.Info, erro
 }
 
 // markOf is another one when who asks is, or what they may.
-func markOf(c *Cluster, u user.Info, digest string) string { return digest + c.Authorizer.Mark(u) }
+func markOf(ctx context.Context, c *Cluster, u user.Info, digest string) string {
+	return digest + c.Authorizer.Mark(ctx, u)
+}
 
 // identify is who the cluster says that asks, or whom they want to be if they may. A
 // cluster that the request is not about is not shown what it carries, so it knows nobody:
@@ -139,8 +142,12 @@ func (k *acquaintance) ask(ctx context.Context, q question, answer func(context.
 	if err := k.lock(ctx); err != nil {
 		return err
 	}
-	u, err := k.user(ctx, time.Now())
-	c, digest := k.asker.gate.Cluster(k.cluster), k.digest
+	now := time.Now()
+	u, err := k.user(ctx, now)
+	if k.moment.over(now) {
+		k.moment = &moment{began: now}
+	}
+	c, digest, asOf := k.asker.gate.Cluster(k.cluster), k.digest, k.moment
 	k.unlock()
 	switch {
 	case isNobody(err):
@@ -151,8 +158,8 @@ func (k *acquaintance) ask(ctx context.Context, q question, answer func(context.
 		return nil
 	}
 	// Other questions of the request need not wait for this one.
-	mark := markOf(c, u, digest)
-	t, err := answer(ctx, c, u)
+	mark := markOf(asOf.in(ctx), c, u, digest)
+	t, err := answer(asOf.in(ctx), c, u)
 	if err != nil {
 		return k.untold(ctx, err)
 	}
@@ -224,7 +231,9 @@ func (k *acquaintance) generation(ctx context.Context) (uint64, error) {
 		k.count++ // somebody is known who was not, or the other way round
 		return k.count, nil
 	}
-	mark := markOf(c, u, k.digest)
+	k.moment = &moment{began: now} // what was told before counts no more
+	ctx = k.moment.in(ctx)
+	mark := markOf(ctx, c, u, k.digest)
 	if len(k.told) == 0 || mark == k.mark && now.Before(k.next) {
 		return k.count, nil
 	}

@@ -29,7 +29,7 @@ type Authorizer interface {
 	Rules(ctx context.Context, u user.Info, namespace string) (authorizationv1.SubjectRulesReviewStatus, error)
 	// Mark is another one when any of the above may be, before the time that was
 	// given with it is over. It costs next to nothing.
-	Mark(u user.Info) string
+	Mark(ctx context.Context, u user.Info) string
 }
 
 // Cluster is how people are known in one cluster, and what they may there.

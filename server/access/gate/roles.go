@@ -37,7 +37,7 @@ const untilTold = 24 * time.Hour
 
 // Granted is what roles grant of a resource.
 func (b ByRoles) Granted(ctx context.Context, u user.Info, verb cache.Verb, r schema.GroupResource) (cache.Scope, error) {
-	rights, err := b.Roles(ctx, u)
+	rights, err := b.rightsOf(ctx, u)
 	if err != nil {
 		return cache.Scope{}, err
 	}
@@ -52,7 +52,7 @@ func (b ByRoles) Scope(ctx context.Context, u user.Info, verb cache.Verb, r sche
 
 // Allowed is whether a role grants a request.
 func (b ByRoles) Allowed(ctx context.Context, u user.Info, a access.Attributes) (access.Verdict, error) {
-	rights, err := b.Roles(ctx, u)
+	rights, err := b.rightsOf(ctx, u)
 	if err != nil {
 		return access.Verdict{}, err
 	}
@@ -61,7 +61,7 @@ func (b ByRoles) Allowed(ctx context.Context, u user.Info, a access.Attributes) 
 
 // Path is whether a role grants what is no resource.
 func (b ByRoles) Path(ctx context.Context, u user.Info, verb, path string) (access.Verdict, error) {
-	rights, err := b.Roles(ctx, u)
+	rights, err := b.rightsOf(ctx, u)
 	if err != nil {
 		return access.Verdict{}, err
 	}
@@ -70,7 +70,7 @@ func (b ByRoles) Path(ctx context.Context, u user.Info, verb, path string) (acce
 
 // Rules are those of the roles.
 func (b ByRoles) Rules(ctx context.Context, u user.Info, namespace string) (authorizationv1.SubjectRulesReviewStatus, error) {
-	rights, err := b.Roles(ctx, u)
+	rights, err := b.rightsOf(ctx, u)
 	if err != nil {
 		return authorizationv1.SubjectRulesReviewStatus{}, err
 	}
@@ -79,8 +79,8 @@ func (b ByRoles) Rules(ctx context.Context, u user.Info, namespace string) (auth
 }
 
 // Mark is the digest of the rights, or why there are none.
-func (b ByRoles) Mark(u user.Info) string {
-	rights, err := b.Roles(context.Background(), u)
+func (b ByRoles) Mark(ctx context.Context, u user.Info) string {
+	rights, err := b.rightsOf(ctx, u)
 	if err != nil {
 		return "unknown: " + err.Error()
 	}

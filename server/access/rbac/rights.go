@@ -23,6 +23,7 @@ type Rights struct {
 	cluster []*ruleset // granted everywhere, in the order of digests
 	local   []local    // likewise
 	digest  digest
+	name    string // of the digest
 
 	mu     sync.Mutex // guards all below
 	scopes recent[question, cache.Scope]
@@ -82,6 +83,7 @@ func (s *state) rights(ids []granteeID, masters bool) *Rights {
 	}
 	r.order()
 	r.digest = r.sum()
+	r.name = base64.RawURLEncoding.EncodeToString(r.digest[:])
 	return r
 }
 
@@ -124,7 +126,7 @@ func (r *Rights) sum() digest {
 // Digest is the same for users who are granted the same, by rules and where these
 // hold, and no others. Rights that were granted by other rules to the same effect
 // have another one.
-func (r *Rights) Digest() string { return base64.RawURLEncoding.EncodeToString(r.digest[:]) }
+func (r *Rights) Digest() string { return r.name }
 
 // Generation is a number in place of the Digest: another one where that is another.
 func (r *Rights) Generation() uint64 { return binary.LittleEndian.Uint64(r.digest[:]) }

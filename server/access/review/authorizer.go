@@ -33,7 +33,7 @@ type Proposer interface {
 	// Granted is where asking is worth while. An error is that it cannot be told now.
 	Granted(ctx context.Context, u user.Info, verb cache.Verb, r schema.GroupResource) (cache.Scope, error)
 	// Mark is another one when a Scope of u may be. It costs next to nothing.
-	Mark(u user.Info) string
+	Mark(ctx context.Context, u user.Info) string
 	// Rules are what roles grant in a namespace.
 	Rules(ctx context.Context, u user.Info, namespace string) (authorizationv1.SubjectRulesReviewStatus, error)
 }
@@ -111,7 +111,7 @@ func (a *Authorizer) Rules(ctx context.Context, u user.Info, namespace string) (
 }
 
 // Mark is another one when a Scope may be before its time is over.
-func (a *Authorizer) Mark(u user.Info) string { return a.proposer.Mark(u) }
+func (a *Authorizer) Mark(ctx context.Context, u user.Info) string { return a.proposer.Mark(ctx, u) }
 
 // Scope is what the API server lets u see, and until when that may be taken for true.
 // It is asked about everything at once; if it says no, about each place that roles
@@ -122,7 +122,7 @@ func (a *Authorizer) Scope(ctx context.Context, u user.Info, verb cache.Verb, r 
 		return cache.Scope{}, time.Now().Add(a.reviews.ttl), nil
 	}
 	digest := access.Digest(u)
-	key := keyOf(digest, a.proposer.Mark(u), verb, r, named)
+	key := keyOf(digest, a.proposer.Mark(ctx, u), verb, r, named)
 	a.mu.Lock()
 	held, ok := a.scopes.get(key, time.Now())
 	a.mu.Unlock()

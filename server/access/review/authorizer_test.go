@@ -41,7 +41,7 @@ func (p *proposals) Granted(context.Context, user.Info, cache.Verb, schema.Group
 	return p.scope, p.err
 }
 
-func (p *proposals) Mark(user.Info) string { return fmt.Sprint(p.mark.Load()) }
+func (p *proposals) Mark(context.Context, user.Info) string { return fmt.Sprint(p.mark.Load()) }
 
 func (p *proposals) Rules(context.Context, user.Info, string) (authorizationv1.SubjectRulesReviewStatus, error) {
 	return authorizationv1.SubjectRulesReviewStatus{}, p.err
