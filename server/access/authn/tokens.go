@@ -28,6 +28,9 @@ const (
 	// good lately: anybody can send those. One address has no more
 	// of the places than it leaves free.
 	maxReviews = 64
+	// refusedRest is how long a place stays taken after a token that is nobody's: who makes up
+	// tokens has the API server work for each, for 64 a second from one address.
+	refusedRest = 500 * time.Millisecond
 	// maxRenewals bounds those about tokens that were, which need not wait for others.
 	maxRenewals = 32
 	// goodFor is how long a token that was good is lately so, and maxGood how many are
@@ -162,7 +165,14 @@ func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenti
 	if err != nil {
 		return nil, false, &Unavailable{fmt.Errorf("many tokens are being reviewed already: %w", err)}
 	}
-	defer release()
+	rest := time.Duration(0)
+	defer func() {
+		if rest == 0 {
+			release()
+		} else {
+			time.AfterFunc(rest, release)
+		}
+	}()
 	answer, err := t.reviewer.ReviewToken(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: t.audiences},
 	})
@@ -174,6 +184,9 @@ func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenti
 	t.told(nil)
 	status := answer.Status
 	t.note(key, status.Authenticated)
+	if !status.Authenticated {
+		rest = refusedRest
+	}
 	switch {
 	case !status.Authenticated:
 		return nil, false, nil

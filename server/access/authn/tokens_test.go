@@ -82,3 +82,31 @@ func TestAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedTokensRest: whoever makes up tokens has the API server work for 64 a second, and
+// nobody at another address waits for that.
+func TestRefusedTokensRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &accesstest.API{}
+		api.Token("new", accesstest.Named("bob"))
+		api.Delay(time.Millisecond)
+		a := New(Options{Tokens: api})
+		end := time.Now().Add(10 * time.Second)
+		for i := range 64 {
+			go func() {
+				for n := 0; time.Now().Before(end); n++ {
+					_, _ = a.Authenticate(t.Context(), from("10.2.0.1:1", fmt.Sprintf("garbage-%d-%d", i, n)))
+				}
+			}()
+		}
+		time.Sleep(5 * time.Second)
+		began := time.Now()
+		if _, err := a.Authenticate(t.Context(), from("10.1.0.1:1", "new")); err != nil || time.Since(began) > 10*time.Millisecond {
+			t.Errorf("a new token from elsewhere after %v: %v", time.Since(began), err)
+		}
+		time.Sleep(time.Minute)
+		if n, most := api.TokenReviews(), int(10/refusedRest.Seconds())*maxReviews/2+maxReviews; n > most+maxReviews || n < most/2 {
+			t.Errorf("%d tokens were reviewed in 10 s, want about %d", n, most)
+		}
+	})
+}
