@@ -1,6 +1,8 @@
 package filter
 
 import (
+	"reflect"
+
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -15,8 +17,8 @@ const bytesPerUnit = 10
 
 func charged(bytes uint64) uint64 { return bytes / bytesPerUnit }
 
-// weight is how much work it is to look at all of a value, at least 1 and at most a
-// little more than beyond. A value that occurs twice is looked at twice.
+// weight is how much work it is to look at all of a value, at least 1 and at most twice
+// beyond. A value that occurs twice counts twice.
 func weight(v ref.Val) uint64 {
 	w := weigher{}
 	w.add(v)
@@ -24,7 +26,15 @@ func weight(v ref.Val) uint64 {
 }
 
 // weigher adds up weights until they are beyond all measure.
-type weigher struct{ total uint64 }
+type weigher struct {
+	total uint64
+	// known are the weights of lists and maps that were met after muchWeighed: a filter may
+	// make one that holds itself a million times over in twenty steps.
+	known map[ref.Val]uint64
+}
+
+// muchWeighed is a weight from which on it is of use to know what was weighed before.
+const muchWeighed = 4096
 
 // add reports whether there is a use in going on.
 func (w *weigher) add(v ref.Val) bool {
@@ -43,20 +53,42 @@ func (w *weigher) add(v ref.Val) bool {
 			w.add(v.GetValue())
 		}
 	case traits.Lister:
-		for it := v.Iterator(); it.HasNext() == types.True; {
-			if !w.add(it.Next()) {
-				break
+		w.once(v, func() {
+			for it := v.Iterator(); it.HasNext() == types.True && w.add(it.Next()); {
 			}
-		}
+		})
 	case traits.Mapper:
-		for it := v.Iterator(); it.HasNext() == types.True; {
-			key := it.Next()
-			if !w.add(key) || !w.add(v.Get(key)) {
-				break
+		w.once(v, func() {
+			for it := v.Iterator(); it.HasNext() == types.True; {
+				key := it.Next()
+				if !w.add(key) || !w.add(v.Get(key)) {
+					break
+				}
 			}
-		}
+		})
 	}
 	return w.total < beyond
+}
+
+// once adds up a value that holds others, as add does unless its weight is known.
+func (w *weigher) once(v ref.Val, add func()) {
+	if w.total < muchWeighed || reflect.TypeOf(v).Kind() != reflect.Pointer {
+		add()
+		return
+	}
+	known, ok := w.known[v]
+	if ok {
+		w.total += known
+		return
+	}
+	before := w.total
+	if add(); w.total >= beyond {
+		return
+	}
+	if w.known == nil {
+		w.known = map[ref.Val]uint64{}
+	}
+	w.known[v] = w.total - before
 }
 
 func isContainer(v ref.Val) bool {
