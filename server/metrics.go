@@ -1,6 +1,7 @@
 package server
 
 import (
+	"maps"
 	"net/http"
 	"runtime"
 	"time"
@@ -80,10 +81,16 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	w.Header().Set("Cache-Control", "no-store")
-	promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
+	answer, err := s.scraped.get(r, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
 		ErrorHandling:      promhttp.ContinueOnError,
 		DisableCompression: true, // the middleware compresses
-	}).ServeHTTP(w, r)
-	return nil
+	}))
+	if err != nil {
+		return err
+	}
+	maps.Copy(w.Header(), answer.header)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(answer.code)
+	_, err = w.Write(answer.body.Bytes())
+	return err
 }

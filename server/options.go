@@ -69,6 +69,9 @@ type Options struct {
 
 	// Metrics are shown on /metrics beside the server's own. Nil: none.
 	Metrics prometheus.Collector
+	// MetricsAge is for how long an answer made of the metrics is given again: it is some
+	// thousand lines, made in one go, and the same for all who may read it. 0: never.
+	MetricsAge time.Duration
 
 	// Upstream finds the API server of a cluster, for what the Kubernetes API
 	// cannot answer from a copy. Nil: it answers from copies only.

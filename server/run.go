@@ -42,6 +42,7 @@ type Server struct {
 	watches    *fair.Places // by the number of resources that each follows
 	passed     *fair.Places // requests of the Kubernetes API that its API server answers
 	scrapes    *fair.Places // of the metrics
+	scraped    *scrapeCache
 	turns      *fair.Turns
 	memory     *memory
 	pager      *cache.Pager[*kindsAnswer] // of lists over many resources
@@ -77,6 +78,7 @@ func New(opts Options) (*Server, error) {
 		watches:    fair.NewPlaces(opts.MaxWatches),
 		passed:     fair.NewPlaces(opts.MaxPassed),
 		scrapes:    fair.NewPlaces(maxScrapes),
+		scraped:    newScrapeCache(opts.MetricsAge),
 		turns:      fair.NewTurns(cache.Workers(), fair.Overdue),
 		pager:      cache.NewPager[*kindsAnswer]("query", rand.Text(), cache.StoreOptions{}),
 	}

@@ -98,7 +98,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		References: cfg.References, SearchTexts: cfg.Search.Texts, Prepare: cfg.Prepare,
 		Access: doors.access(), AccessTrouble: doors.trouble, PlainHTTP: cfg.PlainHTTP,
 		Audit:    recorder(records),
-		Handlers: deliveries.surface(), HandlersTrouble: handlersTrouble(cfg, reason), Metrics: deliveries.metrics(),
+		Handlers: deliveries.surface(), HandlersTrouble: handlersTrouble(cfg, reason), Metrics: deliveries.metrics(), MetricsAge: time.Second,
 	})
 	if err != nil {
 		return err
