@@ -26,10 +26,12 @@ func (s *Server) checkHost(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		host := hostName(r.Host)
 		if !s.answersTo(host) {
+			s.slowRefusal(r)
 			return refused("the Host header names %q: informerd answers on this machine only to localhost, "+
 				"loopback addresses and the hosts it is configured with", r.Host)
 		}
 		if isForeign(r) && !opensPage(r) && !showsToken(r) {
+			s.slowRefusal(r)
 			return refused("a page of another site may not ask informerd through your browser")
 		}
 		next.ServeHTTP(w, r)

@@ -19,6 +19,7 @@ func (s *Server) identify(next http.Handler) http.Handler {
 		if s.Access != nil {
 			var err error
 			if who, err = s.Access(r); err != nil {
+				s.slowRefusal(r)
 				return unauthorized(err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -112,6 +113,18 @@ func (s *Server) shareProcessors(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r.WithContext(ctx))
 		return nil
 	})
+}
+
+// slowRefusal makes an address wait that is refused again and again before it is known who
+// asks, while others wait for what that takes.
+func (s *Server) slowRefusal(r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), turnPatience)
+	defer cancel()
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	s.turns.Refuse(ctx, "address "+host)
 }
 
 // begin waits for the first turn of a question.

@@ -15,6 +15,9 @@ type owner struct {
 	line      int              // of Turns.waiting, where it is while any question waits
 	rank      int              // in that
 	order     uint64           // when it began to wait, to keep the order of equals
+	paid      time.Time        // when what it has had is paid for, at its pace
+	mean      time.Duration    // of its turns lately
+	sleeping  int              // turns that are not asked for before that
 }
 
 func (o *owner) at() *int { return &o.rank }

@@ -10,7 +10,7 @@ const (
 	// more is never slowed down.
 	leastPace = 1.0 / 4
 	// sharedPace is the part of all processors that those who take more have together.
-	sharedPace = 1.0 / 8
+	sharedPace = 1.0 / 12
 	// paced is for how long they are slowed down once manyShort questions of others had to
 	// wait, each within crowded of the one before. Fewer have where somebody asks two long
 	// questions at once, which are short at first.
@@ -20,6 +20,8 @@ const (
 	paceWindow = 100 * time.Millisecond
 	// burst is what somebody may have had at once before they are behind.
 	burst = 100 * time.Millisecond
+	// leastWorked bounds what a machine that is busy with other things excuses.
+	leastWorked = 0.02
 	// leastTurn is what a turn is taken to last at least, before it is known.
 	leastTurn = 100 * time.Microsecond
 	// asking is what a question takes beside its turns, and refusal one that is refused before
@@ -46,6 +48,14 @@ type pace struct {
 	crowd  int       // how many had to since none had for a while
 	looked time.Time
 	behind int // owners who take more than their pace, when that was looked at
+
+	// worked is what part of the time of turns a processor was at work for them, when that was
+	// looked at: on a machine that has much else to do a turn lasts for longer, and nobody
+	// takes more for it. It is found from what turns took since then, and the process.
+	worked float64
+	took   time.Duration
+	used   time.Duration
+	clock  func() (used time.Duration, known bool)
 }
 
 // rate is how many processors somebody may have: each of those who are behind has less than
@@ -61,6 +71,11 @@ func (p *pace) rate(slots int, behind bool) float64 {
 // behindLocked reports whether an owner has had more than the pace allows.
 func (o *owner) behindLocked(now time.Time) bool { return o.paid.After(now) }
 
+// owesNothingLocked reports whether an owner may be forgotten: a new one may have had as much.
+func (o *owner) owesNothingLocked(now time.Time) bool {
+	return now.Sub(o.paid).Seconds() >= burst.Seconds()/leastPace
+}
+
 // chargeLocked counts what an owner has had, or will have; less than 0: has not had.
 func (t *Turns) chargeLocked(o *owner, took time.Duration, now time.Time) {
 	t.countBehindLocked(now)
@@ -75,8 +90,9 @@ func (t *Turns) chargeLocked(o *owner, took time.Duration, now time.Time) {
 func (t *Turns) settleLocked(r *turn, took time.Duration, now time.Time) {
 	known := min(took, r.reserved)
 	r.reserved -= known
+	t.pace.took += took
 	if o := r.question.owner; o.paid.Before(now.Add(maxDebt)) {
-		t.chargeLocked(o, took-known, now)
+		t.chargeLocked(o, time.Duration(float64(took-known)*t.pace.worked), now)
 	}
 }
 
@@ -88,8 +104,9 @@ func (t *Turns) endPaceLocked(r *turn, now time.Time) {
 	o.mean += (r.counted - o.mean) / 8
 }
 
-// waitsLocked notes that a short question has to wait of somebody who takes little. Whether it
-// becomes a long one nobody knows yet, so that it counts once, for the first of its turns.
+// waitsLocked notes that a short question of somebody who takes little has to wait for others.
+// Whether it becomes a long one nobody knows yet, so that it counts once, for the first of its
+// turns.
 func (p *pace) waitsLocked(now time.Time) {
 	if now.Sub(p.waited) >= crowded {
 		p.crowd = 0
@@ -105,10 +122,15 @@ func (t *Turns) countBehindLocked(now time.Time) {
 	if now.Sub(t.pace.looked) < paceWindow {
 		return
 	}
-	t.pace.looked, t.pace.behind = now, 0
+	p := &t.pace
+	p.looked, p.behind, p.worked = now, 0, 1
+	if used, known := p.clock(); known {
+		p.worked = min(1, max(leastWorked, (used-p.used).Seconds()/max(p.took, time.Microsecond).Seconds()))
+		p.used, p.took = used, 0
+	}
 	for _, o := range t.owners {
 		if o.behindLocked(now) {
-			t.pace.behind++
+			p.behind++
 		}
 	}
 }

@@ -46,12 +46,12 @@ type waiter struct {
 // but for its pauses. The error is that of ctx, or ErrFull where too many of the owner wait.
 func (q *Question) Begin(ctx context.Context) error {
 	q.turns.mu.Lock()
-	crowd := len(q.owner.waiting)
+	crowd := len(q.owner.waiting) + q.owner.sleeping
 	q.turns.mu.Unlock()
 	if crowd >= maxWaiting {
 		return fmt.Errorf("%w: %d questions of the one who asks wait for a processor", ErrFull, crowd)
 	}
-	own, err := q.take(ctx)
+	own, err := q.takeInPace(ctx, asking)
 	q.turns.mu.Lock()
 	defer q.turns.mu.Unlock()
 	q.own, q.begun = own, true
@@ -109,7 +109,7 @@ func (q *Question) refreshLocked() {
 
 // Take waits for a turn, which give ends. The error is that of ctx.
 func (q *Question) Take(ctx context.Context) (give func(), err error) {
-	taken, err := q.take(ctx)
+	taken, err := q.takeInPace(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +118,21 @@ func (q *Question) Take(ctx context.Context) (give func(), err error) {
 		defer q.turns.mu.Unlock()
 		q.turns.endLocked(taken)
 	}, nil
+}
+
+// takeInPace is take for who has nothing yet that others may wait for, as who resumes has.
+func (q *Question) takeInPace(ctx context.Context, extra time.Duration) (*turn, error) {
+	reserved, err := q.turns.keepPace(ctx, q.owner, extra)
+	if err != nil {
+		return nil, err
+	}
+	taken, err := q.take(ctx)
+	if err == nil && reserved > 0 {
+		q.turns.mu.Lock()
+		taken.reserved = reserved
+		q.turns.mu.Unlock()
+	}
+	return taken, err
 }
 
 func (q *Question) take(ctx context.Context) (*turn, error) {
@@ -133,9 +148,7 @@ func (q *Question) take(ctx context.Context) (*turn, error) {
 		return w.turn, nil
 	}
 	w.ready = make(chan struct{})
-	if q.used < longAfter {
-		t.waitsLocked(q)
-	}
+	t.waitsLocked(q)
 	t.mu.Unlock()
 
 	select {

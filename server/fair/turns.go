@@ -24,10 +24,7 @@ import (
 //
 // Where short questions had to wait lately, some processors are for such only: whoever needs
 // one for a moment would otherwise find all of them taken each time, and wait for as long as
-// a turn is, several times for one answer. And those for long questions rest after each turn:
-// what else a short question needs, such as its connection, the collector of garbage and the
-// programs at both ends of it, has no turns, and waits for a processor in a queue in which
-// nobody knows who has had least. The busier all processors are, the longer that is.
+// a turn is, several times for one answer. And who takes much is slowed down: see pace.
 type Turns struct {
 	slots   int
 	overdue time.Duration
@@ -43,10 +40,10 @@ type Turns struct {
 	waiting    [2]ranks[*owner] // those with a short question, and those with long ones alone
 	out        []*turn          // those that are out and not stuck
 	short      time.Time        // when a short question had to wait last
-	crowd      int              // how many had to since none had for a while
-	rests      []time.Time      // until when places for long questions stay empty
 	timer      *time.Timer      // looks for turns that are late
-	asked      uint64           // how many turns were asked for, to keep the order of equals
+	pace       pace
+	forgot     time.Time // when it was looked which owners need not be kept
+	asked      uint64    // how many turns were asked for, to keep the order of equals
 }
 
 const (
@@ -64,13 +61,6 @@ const (
 	// crowded is for how long after a short question had to wait some processors are for
 	// those alone.
 	crowded = 100 * time.Millisecond
-	// Once manyShort had to wait, each time within crowded of the one before, a place for long
-	// questions rests after each turn for restOf times as long as that was, and for maxRest at
-	// most. Fewer have waited where somebody asks two long questions at once, which are short
-	// ones at first.
-	manyShort = 8
-	restOf    = 3
-	maxRest   = 50 * time.Millisecond
 	// debt is how much an owner may be ahead of the others, at most: what took long may have
 	// waited for something that it should have paused for.
 	debt = 100 * time.Millisecond
@@ -89,6 +79,7 @@ type turn struct {
 	began    time.Time
 	counted  time.Duration // what of it was counted already
 	long     bool          // counted in Turns.long
+	reserved time.Duration // what of it was counted for the pace before it began
 	state    turnState
 }
 
@@ -107,7 +98,7 @@ func isOver(r *turn) bool { return r.state >= stuck }
 // NewTurns shares n processors, in turns that are late when they last for overdue, which is
 // Overdue but in tests.
 func NewTurns(n int, overdue time.Duration) *Turns {
-	return &Turns{slots: n, overdue: overdue, owners: map[string]*owner{}}
+	return &Turns{slots: n, overdue: overdue, owners: map[string]*owner{}, pace: pace{worked: 1, clock: processTime}}
 }
 
 // Ask begins a question of whoever has a name.
@@ -130,8 +121,13 @@ func (t *Turns) forgetLocked() {
 	if t.asking > 0 && len(t.owners) < t.asking+remembered {
 		return
 	}
+	now := time.Now()
+	if now.Sub(t.forgot) < paceWindow {
+		return
+	}
+	t.forgot = now
 	for name, o := range t.owners {
-		if o.questions == 0 {
+		if o.questions == 0 && o.owesNothingLocked(now) {
 			delete(t.owners, name)
 		}
 	}
@@ -142,42 +138,23 @@ func (t *Turns) longLeftLocked() bool {
 	if !t.crowdedLocked() {
 		return true
 	}
-	held := t.long + len(t.rests)
-	return held == 0 || held < t.slots-max(1, t.slots/4)
+	return t.long == 0 || t.long < t.slots-max(1, t.slots/4)
 }
 
 func (t *Turns) crowdedLocked() bool { return time.Since(t.short) < crowded }
 
-// waitsLocked notes that a short question has to wait. Whether it becomes a long one nobody
-// knows yet, so that it counts once, for the first of its turns.
+// waitsLocked notes that a question has to wait for a turn.
 func (t *Turns) waitsLocked(q *Question) {
-	if !t.crowdedLocked() {
-		t.crowd = 0
-	}
-	if q.used == 0 {
-		t.crowd++
+	if q.used >= longAfter {
+		return
 	}
 	t.short = time.Now()
-}
-
-// restLocked leaves the place of a long turn empty for a while, where many had to wait.
-func (t *Turns) restLocked(r *turn, now time.Time) {
-	if r.long && t.crowd >= manyShort && t.crowdedLocked() {
-		t.rests = append(t.rests, now.Add(min(maxRest, restOf*now.Sub(r.began))))
-	}
-}
-
-// restedLocked has places be free again, and says how long it is until the next one is, less
-// than 0 where none rests.
-func (t *Turns) restedLocked(now time.Time) time.Duration {
-	next := time.Duration(-1)
-	t.rests = slices.DeleteFunc(t.rests, func(until time.Time) bool { return !until.After(now) })
-	for _, until := range t.rests {
-		if left := until.Sub(now); next < 0 || left < next {
-			next = left
+	for _, r := range t.out {
+		if o := q.owner; r.question.owner != o && q.used == 0 && !o.behindLocked(t.short) {
+			t.pace.waitsLocked(t.short)
+			return
 		}
 	}
-	return next
 }
 
 // admitLocked passes on what turns are free.
@@ -242,26 +219,26 @@ func (t *Turns) countLocked(r *turn, now time.Time) {
 		heap.Fix(&r.question.owner.waiting, r.question.rank)
 	}
 	o := r.question.owner
+	t.settleLocked(r, took, now)
 	t.useLocked(o, min(took, max(0, t.now+debt-o.used)))
 }
 
 func (t *Turns) endLocked(r *turn) {
 	now := time.Now()
 	t.countLocked(r, now)
-	t.restLocked(r, now)
+	t.endPaceLocked(r, now)
 	t.moveLocked(r, ended)
 	t.out = slices.DeleteFunc(t.out, isOver)
 	t.lapseLocked()
 }
 
-// lapseLocked finds out which turns are late and which places have rested, lets others have
-// theirs, and comes again when the next one will be or has, if anybody waits for it.
+// lapseLocked finds out which turns are late, lets others have theirs, and comes again when
+// the next one will be, if anybody waits for it.
 func (t *Turns) lapseLocked() {
-	t.restedLocked(time.Now())
 	t.admitLocked()
 	for !t.nobodyWaits() {
 		now := time.Now()
-		next := t.restedLocked(now)
+		next := time.Duration(-1)
 		for _, r := range t.out {
 			left := t.lapsesLocked(r, now)
 			if left > 0 && (next < 0 || left < next) {

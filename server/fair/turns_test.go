@@ -22,6 +22,16 @@ func checkNone(t *testing.T, turns *Turns) {
 	}
 }
 
+// checkForgotten: a while after they asked, nobody is remembered but who asks then.
+func checkForgotten(t *testing.T, turns *Turns) {
+	t.Helper()
+	time.Sleep(time.Minute)
+	turns.Ask("the next").Done()
+	if turns.asking != 0 || len(turns.owners) > 1 {
+		t.Errorf("%d ask, %d owners are left", turns.asking, len(turns.owners))
+	}
+}
+
 // use takes n turns of length each, one after the other.
 func use(t *testing.T, q *Question, n int, length time.Duration) {
 	for range n {
@@ -133,9 +143,7 @@ func TestTakeEnds(t *testing.T) {
 			use(t, q, 1, time.Millisecond)
 		}
 		q.Done()
-		if len(turns.owners) != 0 {
-			t.Errorf("%d owners are left", len(turns.owners))
-		}
+		checkForgotten(t, turns)
 		checkNone(t, turns)
 	})
 }
@@ -347,9 +355,7 @@ func TestTurnsModel(t *testing.T) {
 		}
 		wg.Wait()
 		checkNone(t, turns)
-		if turns.asking != 0 || len(turns.owners) != 0 {
-			t.Errorf("%d ask, %d owners are left", turns.asking, len(turns.owners))
-		}
+		checkForgotten(t, turns)
 	})
 }
 
@@ -461,56 +467,6 @@ func TestCrowdsAreRefused(t *testing.T) {
 		cancel()
 		wg.Wait()
 		give()
-		checkNone(t, turns)
-	})
-}
-
-// TestLongRest: while short questions have to wait, those that take long leave processors
-// alone for most of the time; once there are none, they have all that there is.
-func TestLongRest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		turns := NewTurns(2, Overdue)
-		var wg sync.WaitGroup
-		var had atomic.Int64 // turns of 2 ms
-		long, end := context.WithCancel(t.Context())
-		for i := range 4 {
-			wg.Go(func() {
-				q := turns.Ask(fmt.Sprint("long ", i))
-				defer q.Done()
-				for {
-					give, err := q.Take(long)
-					if err != nil {
-						return
-					}
-					time.Sleep(2 * time.Millisecond)
-					give()
-					had.Add(1)
-				}
-			})
-		}
-		time.Sleep(time.Second) // to begin with, these were short, too
-		had.Store(0)
-		time.Sleep(time.Second)
-		if n := had.Load(); n < 990 {
-			t.Errorf("alone they had %d turns of 1000", n)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ask(ctx, turns, &wg, func() string { return "short" }, 3, time.Millisecond)
-		time.Sleep(time.Second)
-		had.Store(0)
-		time.Sleep(time.Second)
-		if n, most := had.Swap(0), int64(500/(1+restOf)+5); n < most/2 || n > most {
-			t.Errorf("beside short ones they had %d turns, want about %d", n, most)
-		}
-		cancel()
-		time.Sleep(time.Second)
-		had.Store(0)
-		time.Sleep(time.Second)
-		if n := had.Load(); n < 990 {
-			t.Errorf("alone again they had %d turns of 1000", n)
-		}
-		end()
-		wg.Wait()
 		checkNone(t, turns)
 	})
 }
