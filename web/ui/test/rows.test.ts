@@ -7,7 +7,7 @@ const restarts: Column = { id: "restarts", title: "Restarts", paths: [], type: "
 const columns = [nameColumn, namespaceColumn, status, restarts, ageColumn];
 
 function row(ns: string, name: string, s = "Running", n: number | null = 0, created = 0): Row {
-  return { key: `pods ${ns}/${name}`, resource: "pods", kind: "Pod", ns, name, uid: name, created, deleting: false, cells: [name, ns, s, n, created], changed: 0 };
+  return { key: `pods ${ns}/${name}`, resource: "pods", ns, name, uid: name, deleting: false, cells: [name, ns, s, n, created], changed: 0 };
 }
 const names = (r: Rows) => [...r.view].map((x) => x.ns + "/" + x.name).join(" ");
 
@@ -60,6 +60,7 @@ describe("Rows", () => {
         if (step % 50 === 49) { // and then a status of some, or of all
           const words = new Map([...model.values()].filter(() => rnd(step % 100 === 99 ? 4 : 1) === 0).map((x) => [x.key, ["Failed", "Gone", "Pending"][rnd(3)]!]));
           r.amend(2, (x) => words.get(x.key) ?? x.cells[2]!, step % 100 === 99 ? words.keys() : undefined);
+          for (const key of words.keys()) model.set(key, r.all.get(key)!);
         }
       }
       const fresh = new Rows();

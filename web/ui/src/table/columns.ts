@@ -37,7 +37,7 @@ export const namespaceColumn: Column = { id: "namespace", title: "Namespace", pa
 export const kindColumn: Column = { id: "kind", title: "Kind", paths: [], type: "text", value: () => "" };
 export const ageColumn: Column = {
   id: "age", title: "Age", paths: [], by: "metadata.creationTimestamp", type: "age",
-  value: (o) => (o.metadata.creationTimestamp ? Date.parse(o.metadata.creationTimestamp) : null),
+  value: (o) => Date.parse(String(o.metadata.creationTimestamp)) || null,
 };
 
 /** How an object is, as informerd works it out: rows are told, no field has it. */
@@ -86,10 +86,8 @@ function made(title: string, paths: string[], value: (o: KubeObject) => Cell, mo
 /** A time shown as the age since then. */
 function since(title: string, path: string): Column {
   const steps = parsePath(path);
-  return made(title, [path], (o) => {
-    const v = valuesAt(o, steps)[0];
-    return v ? Date.parse(String(v)) : null;
-  }, { type: "age", by: single(path), hint: path });
+  // What is no time has no place in an order.
+  return made(title, [path], (o) => Date.parse(String(valuesAt(o, steps)[0])) || null, { type: "age", by: single(path), hint: path });
 }
 
 /** Reads a text once, however often it is compared: few differ in a column. */

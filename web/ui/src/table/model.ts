@@ -83,9 +83,9 @@ export class TableModel {
   /** Tells how objects are. */
   setHealth(verdicts: Verdicts): void {
     this.verdicts = verdicts;
-    if (this.health < 0 || this.closed || this.paused.peek()) return;
     const before = this.told;
-    this.told = verdicts;
+    this.told = this.paused.peek() ? null : verdicts;
+    if (this.health < 0 || !this.told) return;
     this.rows.amend(this.health, (r) => this.healthOf(r.key), before?.others === verdicts.others ? changed(before.of, verdicts.of) : undefined);
     this.changed();
   }
@@ -138,8 +138,8 @@ export class TableModel {
     const ns = m.namespace ?? "";
     const key = keyOf(resource);
     return {
-      key: `${key} ${ns}/${m.name}`, resource: key, kind: resource.kind, ns, name: m.name, uid: m.uid ?? "",
-      created: m.creationTimestamp ? Date.parse(m.creationTimestamp) : 0, deleting: !!m.deletionTimestamp,
+      key: `${key} ${ns}/${m.name}`, resource: key, ns, name: m.name, uid: m.uid ?? "",
+      deleting: !!m.deletionTimestamp,
       cells: this.columns.map((c) => (c.id === "kind" ? resource.kind : c.id === "health" ? this.healthOf(`${key} ${ns}/${m.name}`) : value(c, o))), changed,
     };
   }
@@ -165,8 +165,8 @@ export class TableModel {
     const upserts: Row[] = [];
     const deletes: string[] = [];
     for (const [key, row] of this.pending) {
-      if (row) upserts.push(row);
-      else deletes.push(key);
+      if (!row) deletes.push(key);
+      else if (upserts.push(row) && this.health > 0) row.cells[this.health] = this.healthOf(key); // known better than when it came
     }
     this.pending.clear();
     this.rows.apply(upserts, deletes);

@@ -9,11 +9,9 @@ export interface Row {
   key: string;
   /** Key of its resource. */
   resource: string;
-  kind: string;
   ns: string;
   name: string;
   uid: string;
-  created: number;
   deleting: boolean;
   cells: Cell[];
   /** When a change of it arrived (ms); 0 for what was there at first. */
@@ -126,14 +124,13 @@ export class Rows {
     this.view = new Ordered(this.compare, (filter ? rows.filter(filter) : rows).sort(this.compare));
   }
 
-  /** Gives rows another value of a column, in place: those of some keys one by one, or all, which are arranged again. */
+  /** Gives rows another value of a column: those of some keys one by one, or all in place, which are arranged again. */
   amend(column: number, of: (r: Row) => Cell, keys?: Iterable<string>): void {
     for (const key of keys ?? this.all.keys()) {
       const r = this.all.get(key);
       if (!r) continue;
-      if (keys) this.view.remove(r);
-      r.cells[column] = of(r);
-      if (keys) this.show(r);
+      if (keys) this.apply([{ ...r, cells: r.cells.map((c, i) => (i === column ? of(r) : c)) }]);
+      else r.cells[column] = of(r);
     }
     if (!keys) this.arrange(this.columns, this.order, this.filter);
   }
@@ -147,12 +144,8 @@ export class Rows {
     for (const row of upserts) {
       this.take(row.key);
       this.all.set(row.key, row);
-      this.show(row);
+      if (!this.filter || this.filter(row)) this.view.insert(row);
     }
-  }
-
-  private show(row: Row): void {
-    if (!this.filter || this.filter(row)) this.view.insert(row);
   }
 
   private take(key: string): void {

@@ -197,7 +197,7 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
               <div class="absent over">
                 <StateIcon state="failed" />
                 <h2>The query was refused</h2>
-                <p>It says above what is wrong with it.</p>
+                <p>See above.</p>
               </div>
             )}
             {rows.length === 0 && !failure && (
