@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -103,7 +102,11 @@ func (s *Server) shareProcessors(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		q := s.turns.Ask(ownerOf(r.Context()))
 		defer q.Done()
-		if err := begin(r.Context(), q); err != nil {
+		patience := turnPatience
+		if r.ContentLength != 0 {
+			patience = bodyTimeout / 2 // its body has to arrive meanwhile, and to be read
+		}
+		if err := begin(r.Context(), q, patience); err != nil {
 			return err
 		}
 		ctx := cache.WithTurns(r.Context(), q)
@@ -118,18 +121,12 @@ func (s *Server) shareProcessors(next http.Handler) http.Handler {
 // slowRefusal makes an address wait that is refused again and again before it is known who
 // asks, while others wait for what that takes.
 func (s *Server) slowRefusal(r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), turnPatience)
-	defer cancel()
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	s.turns.Refuse(ctx, "address "+host)
+	s.turns.Refuse(r.Context(), "address "+access.AddressOf(r.RemoteAddr))
 }
 
 // begin waits for the first turn of a question.
-func begin(ctx context.Context, q *fair.Question) error {
-	soon, cancel := context.WithTimeout(ctx, turnPatience)
+func begin(ctx context.Context, q *fair.Question, patience time.Duration) error {
+	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := q.Begin(soon)
 	if err != nil && ctx.Err() == nil {

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"maps"
 	"net/http"
 	"runtime"
 	"time"
@@ -88,7 +87,9 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	maps.Copy(w.Header(), answer.header)
+	for name, values := range answer.header {
+		w.Header()[name] = append(w.Header()[name], values...) // it may vary for others, too
+	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(answer.code)
 	_, err = w.Write(answer.body.Bytes())

@@ -17,10 +17,9 @@ import (
 type scrapeCache struct {
 	lasts time.Duration
 
-	turn chan struct{} // holds one: whoever has it makes an answer
-
-	mu      sync.Mutex // guards answers, which are few: so are the formats
-	answers map[expfmt.Format]*scrapedAnswer
+	mu      sync.Mutex                       // guards all below
+	answers map[expfmt.Format]*scrapedAnswer // few: so are the formats
+	making  chan struct{}                    // closed when the answer is made that is being made; nil: none is
 }
 
 // scrapedAnswer is what a handler wrote. It is not changed any more.
@@ -32,52 +31,67 @@ type scrapedAnswer struct {
 }
 
 func newScrapeCache(lasts time.Duration) *scrapeCache {
-	return &scrapeCache{lasts: lasts, turn: make(chan struct{}, 1), answers: map[expfmt.Format]*scrapedAnswer{}}
+	return &scrapeCache{lasts: lasts, answers: map[expfmt.Format]*scrapedAnswer{}}
 }
 
 // get is the answer of h to r, or one that it gave a moment ago to somebody else who asked for
 // the same format.
 func (s *scrapeCache) get(r *http.Request, h http.Handler) (*scrapedAnswer, error) {
 	format := expfmt.Negotiate(r.Header)
-	if a := s.recent(format); a != nil {
-		return a, nil
+	for {
+		s.mu.Lock()
+		a, making := s.recentLocked(format), s.making
+		if a == nil && making == nil {
+			s.making = make(chan struct{})
+			s.mu.Unlock()
+			return s.make(format, r, h), nil
+		}
+		s.mu.Unlock()
+		if a != nil {
+			return a, nil
+		}
+		if err := await(r.Context(), making); err != nil {
+			return nil, err
+		}
 	}
-	if err := s.lock(r.Context()); err != nil {
-		return nil, err
-	}
-	defer func() { <-s.turn }()
-	if a := s.recent(format); a != nil {
-		return a, nil
-	}
-	a := &scrapedAnswer{header: http.Header{}, code: http.StatusOK, made: time.Now()}
-	h.ServeHTTP(a, r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if a.code == http.StatusOK {
-		s.answers[format] = a
-	}
-	return a, nil
 }
 
-func (s *scrapeCache) recent(f expfmt.Format) *scrapedAnswer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// await waits for an answer that is being made, without a processor.
+func await(ctx context.Context, made <-chan struct{}) error {
+	defer cache.Pause(ctx)()
+	select {
+	case <-made:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// make makes an answer, which no other is made beside.
+func (s *scrapeCache) make(f expfmt.Format, r *http.Request, h http.Handler) *scrapedAnswer {
+	a := &scrapedAnswer{header: http.Header{}, code: http.StatusOK, made: time.Now()}
+	done := false
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		close(s.making)
+		s.making = nil
+		if done && a.code == http.StatusOK && s.lasts > 0 {
+			s.answers[f] = a
+		}
+	}()
+	h.ServeHTTP(a, r)
+	done = true
+	return a
+}
+
+func (s *scrapeCache) recentLocked(f expfmt.Format) *scrapedAnswer {
 	for format, a := range s.answers {
 		if time.Since(a.made) >= s.lasts {
 			delete(s.answers, format) // it is a megabyte
 		}
 	}
 	return s.answers[f]
-}
-
-func (s *scrapeCache) lock(ctx context.Context) error {
-	defer cache.Pause(ctx)()
-	select {
-	case s.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Header, WriteHeader and Write are http.ResponseWriter.

@@ -33,8 +33,12 @@ type weigher struct {
 	known map[ref.Val]uint64
 }
 
-// muchWeighed is a weight from which on it is of use to know what was weighed before.
-const muchWeighed = 4096
+const (
+	// muchWeighed is a weight from which on it is of use to know what was weighed before, and
+	// worthKnowing what that has to weigh.
+	muchWeighed  = 4096
+	worthKnowing = 32
+)
 
 // add reports whether there is a use in going on.
 func (w *weigher) add(v ref.Val) bool {
@@ -83,6 +87,9 @@ func (w *weigher) once(v ref.Val, add func()) {
 	}
 	before := w.total
 	if add(); w.total >= beyond {
+		return
+	}
+	if w.total-before < worthKnowing {
 		return
 	}
 	if w.known == nil {

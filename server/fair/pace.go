@@ -9,8 +9,10 @@ const (
 	// leastPace is the part of a processor that everybody may have at any time: who takes no
 	// more is never slowed down.
 	leastPace = 1.0 / 4
-	// sharedPace is the part of all processors that those who take more have together.
+	// sharedPace is the part of all processors that those who take more have together, and
+	// slowest the part of one that each of them has at least.
 	sharedPace = 1.0 / 12
+	slowest    = 1.0 / 16
 	// paced is for how long they are slowed down once manyShort questions of others had to
 	// wait, each within crowded of the one before. Fewer have where somebody asks two long
 	// questions at once, which are short at first.
@@ -28,9 +30,16 @@ const (
 	// it has any: connections, records of TLS, finding out who asks, the log.
 	asking  = 250 * time.Microsecond
 	refusal = time.Millisecond
-	// maxDebt is how far behind what one turn has taken may put anybody: what took long may
-	// have waited for something that it should have paused for.
+	// maxDebt is how far behind what turns have taken puts anybody at most: what took long may
+	// have waited for something that it should have paused for. A question that goes on is not
+	// slowed down by more for one turn.
 	maxDebt = 2 * time.Second
+	// maxRefused is how many refusals of one owner wait: others are told at once.
+	maxRefused = 64
+	// maxAsking is how many ask at once when no refusal waits any more.
+	maxAsking = 4096
+	// lookAgain is how often who waits looks whether others still have to.
+	lookAgain = time.Second
 )
 
 // pace is how much of the processors those may have who take much, where the questions of
@@ -61,7 +70,7 @@ type pace struct {
 // rate is how many processors somebody may have: each of those who are behind has less than
 // what makes somebody behind.
 func (p *pace) rate(slots int, behind bool) float64 {
-	shared := sharedPace * float64(slots) / float64(max(1, p.behind))
+	shared := max(slowest, sharedPace*float64(slots)/float64(max(1, p.behind)))
 	if behind {
 		return shared
 	}
@@ -76,32 +85,65 @@ func (o *owner) owesNothingLocked(now time.Time) bool {
 	return now.Sub(o.paid).Seconds() >= burst.Seconds()/leastPace
 }
 
-// chargeLocked counts what an owner has had, or will have; less than 0: has not had.
-func (t *Turns) chargeLocked(o *owner, took time.Duration, now time.Time) {
+// chargeLocked counts what an owner has had, or will have, and returns by how much they have
+// to wait for longer.
+func (t *Turns) chargeLocked(o *owner, took time.Duration, now time.Time) time.Duration {
 	t.countBehindLocked(now)
 	rate := t.pace.rate(t.slots, o.behindLocked(now))
 	if least := now.Add(-time.Duration(float64(burst) / rate)); o.paid.Before(least) {
 		o.paid = least
 	}
-	o.paid = o.paid.Add(time.Duration(float64(took) / rate))
+	longer := time.Duration(float64(took) / rate)
+	o.paid = o.paid.Add(longer)
+	return longer
+}
+
+// chargeSomeLocked is chargeLocked, which puts nobody further behind than maxDebt.
+func (t *Turns) chargeSomeLocked(o *owner, took time.Duration, now time.Time) {
+	before, most := o.paid, now.Add(maxDebt)
+	t.chargeLocked(o, took, now)
+	switch {
+	case before.After(most):
+		o.paid = before
+	case o.paid.After(most):
+		o.paid = most
+	}
 }
 
 // settleLocked counts what a turn has taken beyond what was counted before it.
 func (t *Turns) settleLocked(r *turn, took time.Duration, now time.Time) {
-	known := min(took, r.reserved)
-	r.reserved -= known
-	t.pace.took += took
-	if o := r.question.owner; o.paid.Before(now.Add(maxDebt)) {
-		t.chargeLocked(o, time.Duration(float64(took-known)*t.pace.worked), now)
+	t.pace.took += min(took, now.Sub(t.pace.looked)+paceWindow) // one that was stuck is no measure
+	took = time.Duration(float64(took) * t.pace.worked)
+	r.worked += took
+	if took > r.reserved.took {
+		t.chargeSomeLocked(r.question.owner, took-r.reserved.took, now)
 	}
+	r.reserved.use(took)
 }
 
 // endPaceLocked settles a turn that has ended.
-func (t *Turns) endPaceLocked(r *turn, now time.Time) {
+func (t *Turns) endPaceLocked(r *turn) {
 	o := r.question.owner
-	t.chargeLocked(o, -r.reserved, now)
-	r.reserved = 0
-	o.mean += (r.counted - o.mean) / 8
+	o.paid = o.paid.Add(-r.reserved.longer)
+	r.reserved = reservation{}
+	o.mean += (r.worked - o.mean) / 8
+}
+
+// reservation is what was counted for a turn before it began.
+type reservation struct {
+	took   time.Duration // that it is expected to take
+	longer time.Duration // by which its owner waits for longer
+}
+
+// use takes from a reservation what has come true.
+func (v *reservation) use(took time.Duration) {
+	if took >= v.took {
+		*v = reservation{}
+		return
+	}
+	part := time.Duration(float64(v.longer) * took.Seconds() / v.took.Seconds())
+	v.took -= took
+	v.longer -= part
 }
 
 // waitsLocked notes that a short question of somebody who takes little has to wait for others.
@@ -135,43 +177,74 @@ func (t *Turns) countBehindLocked(now time.Time) {
 	}
 }
 
-// keepPace waits until what an owner has had is paid for, where others had to wait, and says
-// what of the turn that follows is counted already: extra is not. It does not count who will
-// have given up before.
-func (t *Turns) keepPace(ctx context.Context, o *owner, extra time.Duration) (reserved time.Duration, err error) {
+// keepPace waits until what an owner has had is paid for, where others had to wait, and returns
+// what it has counted of the turn that follows: extra stays counted whatever comes of it. It
+// counts nothing for who will have given up before.
+func (t *Turns) keepPace(ctx context.Context, o *owner, extra time.Duration) (reservation, error) {
 	t.mu.Lock()
 	now := time.Now()
-	left := o.paid.Sub(now)
-	if left <= 0 || now.After(t.pace.until) {
-		t.chargeLocked(o, extra, now)
-		t.mu.Unlock()
-		return 0, nil
+	at := o.paid
+	end, ends := ctx.Deadline()
+	if !ends && at.After(now.Add(maxDebt)) {
+		at = now.Add(maxDebt)
 	}
-	if end, ok := ctx.Deadline(); !ok || now.Add(left).Before(end) {
-		reserved = max(leastTurn, o.mean)
-		t.chargeLocked(o, reserved+extra, now) // whoever comes next waits for longer
+	t.chargeSomeLocked(o, extra, now)
+	if !t.slowLocked(at, now) {
+		t.mu.Unlock()
+		return reservation{}, nil
+	}
+	var reserved reservation
+	if at.Before(end) || !ends && o.paid.Before(now.Add(maxDebt)) {
+		reserved.took = max(leastTurn, o.mean)
+		reserved.longer = t.chargeLocked(o, reserved.took, now) // whoever comes next waits for longer
 	}
 	o.sleeping++
 	t.mu.Unlock()
-	defer func() {
+	err := t.sleep(ctx, at)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if o.sleeping--; err != nil {
+		o.paid = o.paid.Add(-reserved.longer)
+	}
+	return reserved, err
+}
+
+// slowLocked reports whether somebody who may go on at a time has to wait for it.
+func (t *Turns) slowLocked(at, now time.Time) bool {
+	return at.After(now) && now.Before(t.pace.until)
+}
+
+// sleep waits until a time, or until nobody has to wait any more.
+func (t *Turns) sleep(ctx context.Context, at time.Time) error {
+	for now := time.Now(); ; now = time.Now() {
 		t.mu.Lock()
-		defer t.mu.Unlock()
-		o.sleeping--
-	}()
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return reserved, nil
-	case <-ctx.Done():
-		return 0, ctx.Err()
+		slow := t.slowLocked(at, now)
+		t.mu.Unlock()
+		if !slow {
+			return nil
+		}
+		timer := time.NewTimer(min(at.Sub(now), lookAgain))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
 	}
 }
 
 // Refuse is for what is refused to whoever has a name before it is a Question. Who is refused
-// again and again waits for it as long as for questions.
+// again and again waits for it as long as for questions, up to maxDebt; whoever gives up, and
+// who is refused much at once, is told without.
 func (t *Turns) Refuse(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(ctx, maxDebt)
+	defer cancel()
 	q := t.Ask(name)
 	defer q.Done()
-	_, _ = t.keepPace(ctx, q.owner, refusal) // whoever gives up is refused at once
+	t.mu.Lock()
+	many := q.owner.sleeping >= maxRefused || t.asking > maxAsking
+	t.mu.Unlock()
+	if !many {
+		_, _ = t.keepPace(ctx, q.owner, refusal)
+	}
 }

@@ -127,12 +127,14 @@ func (q *Question) takeInPace(ctx context.Context, extra time.Duration) (*turn, 
 		return nil, err
 	}
 	taken, err := q.take(ctx)
-	if err == nil && reserved > 0 {
-		q.turns.mu.Lock()
-		taken.reserved = reserved
-		q.turns.mu.Unlock()
+	q.turns.mu.Lock()
+	defer q.turns.mu.Unlock()
+	if err != nil {
+		q.owner.paid = q.owner.paid.Add(-reserved.longer)
+		return nil, err
 	}
-	return taken, err
+	taken.reserved = reserved
+	return taken, nil
 }
 
 func (q *Question) take(ctx context.Context) (*turn, error) {

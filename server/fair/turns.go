@@ -79,7 +79,8 @@ type turn struct {
 	began    time.Time
 	counted  time.Duration // what of it was counted already
 	long     bool          // counted in Turns.long
-	reserved time.Duration // what of it was counted for the pace before it began
+	worked   time.Duration // what of it a processor was at work, as far as that is known
+	reserved reservation   // what of it was counted before it began
 	state    turnState
 }
 
@@ -226,7 +227,7 @@ func (t *Turns) countLocked(r *turn, now time.Time) {
 func (t *Turns) endLocked(r *turn) {
 	now := time.Now()
 	t.countLocked(r, now)
-	t.endPaceLocked(r, now)
+	t.endPaceLocked(r)
 	t.moveLocked(r, ended)
 	t.out = slices.DeleteFunc(t.out, isOver)
 	t.lapseLocked()

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/informerd/informerd/server/access"
 )
 
 // Options configure an Authenticator. What is left out is a way by which nobody is
@@ -93,7 +95,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, r *http.Request) (Iden
 	}
 	token := bearer(r.Header)
 	if token != "" && a.tokens != nil {
-		answer, ok, err := a.tokens.authenticate(ctx, addressOf(r), token)
+		answer, ok, err := a.tokens.authenticate(ctx, access.AddressOf(r.RemoteAddr), token)
 		if ok && err == nil {
 			return identity(answer.User, ByToken), nil
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -28,9 +26,6 @@ const (
 	// good lately: anybody can send those. One address has no more
 	// of the places than it leaves free.
 	maxReviews = 64
-	// refusedRest is how long a place stays taken after a token that is nobody's: who makes up
-	// tokens has the API server work for each, for 64 a second from one address.
-	refusedRest = 500 * time.Millisecond
 	// maxRenewals bounds those about tokens that were, which need not wait for others.
 	maxRenewals = 32
 	// goodFor is how long a token that was good is lately so, and maxGood how many are
@@ -72,6 +67,7 @@ type tokens struct {
 	audiences        authenticator.Audiences
 	told             func(error) // hears how each question went
 	places, renewals *fair.Places
+	refusals         refusals
 	cached           authenticator.Token // asks AuthenticateToken
 
 	mu sync.Mutex // guards all below, which are by digests of tokens
@@ -112,8 +108,9 @@ func (t *tokens) authenticate(ctx context.Context, address, token string) (*auth
 }
 
 // take waits for a place. A token that was good lately has one among its like: whoever
-// sends garbage, from however many addresses, keeps none of those.
-func (t *tokens) take(ctx context.Context, key access.Key) (release func(), err error) {
+// sends garbage, from however many addresses, keeps none of those. release is told whether the
+// token was refused.
+func (t *tokens) take(ctx context.Context, key access.Key) (release func(refused bool), err error) {
 	t.mu.Lock()
 	address := t.senders[key].address
 	last, ok := t.good[key]
@@ -122,9 +119,24 @@ func (t *tokens) take(ctx context.Context, key access.Key) (release func(), err 
 	}
 	t.mu.Unlock()
 	if time.Since(last) < goodFor {
-		return t.renewals.Take(ctx, string(key[:]), 1, reviewTimeout)
+		leave, err := t.renewals.Take(ctx, string(key[:]), 1, reviewTimeout)
+		return func(bool) { leave() }, err
 	}
-	return t.places.Take(ctx, address, 1, reviewTimeout)
+	good, err := t.refusals.wait(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	leave, err := t.places.Take(ctx, address, 1, reviewTimeout)
+	if err != nil {
+		good()
+		return nil, err
+	}
+	return func(refused bool) {
+		leave()
+		if !refused {
+			good()
+		}
+	}, nil
 }
 
 // note remembers whether a token is good.
@@ -142,20 +154,6 @@ func (t *tokens) note(key access.Key, good bool) {
 	t.good[key] = time.Now()
 }
 
-// addressOf is whom a request comes from, without the port. Whoever has an address of
-// IPv6 has a network of them, which counts as one.
-func addressOf(r *http.Request) string {
-	a, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	ip := a.Addr().Unmap().WithZone("")
-	if ip.Is6() {
-		return netip.PrefixFrom(ip, 64).Masked().String()
-	}
-	return ip.String()
-}
-
 // AuthenticateToken asks.
 func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
@@ -165,14 +163,8 @@ func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenti
 	if err != nil {
 		return nil, false, &Unavailable{fmt.Errorf("many tokens are being reviewed already: %w", err)}
 	}
-	rest := time.Duration(0)
-	defer func() {
-		if rest == 0 {
-			release()
-		} else {
-			time.AfterFunc(rest, release)
-		}
-	}()
+	refused := false
+	defer func() { release(refused) }()
 	answer, err := t.reviewer.ReviewToken(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: t.audiences},
 	})
@@ -184,9 +176,7 @@ func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenti
 	t.told(nil)
 	status := answer.Status
 	t.note(key, status.Authenticated)
-	if !status.Authenticated {
-		rest = refusedRest
-	}
+	refused = !status.Authenticated
 	switch {
 	case !status.Authenticated:
 		return nil, false, nil
