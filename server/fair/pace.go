@@ -11,8 +11,8 @@ const (
 	leastPace = 1.0 / 4
 	// sharedPace is the part of all processors that those who take more have together, and
 	// slowest the part of one that each of them has at least.
-	sharedPace = 1.0 / 12
-	slowest    = 1.0 / 16
+	sharedPace = 1.0 / 24
+	slowest    = 1.0 / 48
 	// paced is for how long they are slowed down once manyShort questions of others had to
 	// wait, each within crowded of the one before. Fewer have where somebody asks two long
 	// questions at once, which are short at first.
@@ -28,12 +28,15 @@ const (
 	leastTurn = 100 * time.Microsecond
 	// asking is what a question takes beside its turns, and refusal one that is refused before
 	// it has any: connections, records of TLS, finding out who asks, the log.
-	asking  = 250 * time.Microsecond
-	refusal = time.Millisecond
-	// maxDebt is how far behind what turns have taken puts anybody at most: what took long may
-	// have waited for something that it should have paused for. A question that goes on is not
-	// slowed down by more for one turn.
-	maxDebt = 2 * time.Second
+	asking  = time.Millisecond
+	refusal = 2 * time.Millisecond
+	// maxTurn is what one turn counts for at most: what took long may have waited for something
+	// that it should have paused for.
+	maxTurn = 250 * time.Millisecond
+	// maxDebt is how far behind asking alone puts anybody, and farthest what turns do, so that
+	// nobody pays for long who has stopped: new questions are refused before.
+	maxDebt  = 2 * time.Second
+	farthest = 10 * time.Second
 	// maxRefused is how many refusals of one owner wait: others are told at once.
 	maxRefused = 64
 	// maxAsking is how many ask at once when no refusal waits any more.
@@ -98,25 +101,14 @@ func (t *Turns) chargeLocked(o *owner, took time.Duration, now time.Time) time.D
 	return longer
 }
 
-// chargeSomeLocked is chargeLocked, which puts nobody further behind than maxDebt.
-func (t *Turns) chargeSomeLocked(o *owner, took time.Duration, now time.Time) {
-	before, most := o.paid, now.Add(maxDebt)
-	t.chargeLocked(o, took, now)
-	switch {
-	case before.After(most):
-		o.paid = before
-	case o.paid.After(most):
-		o.paid = most
-	}
-}
-
 // settleLocked counts what a turn has taken beyond what was counted before it.
 func (t *Turns) settleLocked(r *turn, took time.Duration, now time.Time) {
 	t.pace.took += min(took, now.Sub(t.pace.looked)+paceWindow) // one that was stuck is no measure
-	took = time.Duration(float64(took) * t.pace.worked)
+	took = min(time.Duration(float64(took)*t.pace.worked), maxTurn-r.worked)
 	r.worked += took
-	if took > r.reserved.took {
-		t.chargeSomeLocked(r.question.owner, took-r.reserved.took, now)
+	o := r.question.owner
+	if took > r.reserved.took && o.paid.Before(now.Add(farthest)) {
+		t.chargeLocked(o, took-r.reserved.took, now)
 	}
 	r.reserved.use(took)
 }
@@ -185,16 +177,19 @@ func (t *Turns) keepPace(ctx context.Context, o *owner, extra time.Duration) (re
 	now := time.Now()
 	at := o.paid
 	end, ends := ctx.Deadline()
-	if !ends && at.After(now.Add(maxDebt)) {
-		at = now.Add(maxDebt)
+	if !ends {
+		end = now.Add(farthest)
+		at = earlier(at, end)
 	}
-	t.chargeSomeLocked(o, extra, now)
+	if at.Before(now.Add(maxDebt)) {
+		t.chargeLocked(o, extra, now)
+	}
 	if !t.slowLocked(at, now) {
 		t.mu.Unlock()
 		return reservation{}, nil
 	}
 	var reserved reservation
-	if at.Before(end) || !ends && o.paid.Before(now.Add(maxDebt)) {
+	if o.paid.Before(end) {
 		reserved.took = max(leastTurn, o.mean)
 		reserved.longer = t.chargeLocked(o, reserved.took, now) // whoever comes next waits for longer
 	}
@@ -207,6 +202,13 @@ func (t *Turns) keepPace(ctx context.Context, o *owner, extra time.Duration) (re
 		o.paid = o.paid.Add(-reserved.longer)
 	}
 	return reserved, err
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // slowLocked reports whether somebody who may go on at a time has to wait for it.
