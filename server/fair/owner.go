@@ -43,7 +43,7 @@ const (
 	longLine
 )
 
-func (o *owner) contends() bool { return o.late > 0 || len(o.waiting) > 0 }
+func (o *owner) contends() bool { return o.late > 0 || o.sleeping > 0 || len(o.waiting) > 0 }
 
 // joinLocked has one more wait.
 func (t *Turns) joinLocked(q *Question) *waiter {

@@ -193,12 +193,13 @@ func (t *Turns) keepPace(ctx context.Context, o *owner, extra time.Duration) (re
 		reserved.took = max(leastTurn, o.mean)
 		reserved.longer = t.chargeLocked(o, reserved.took, now) // whoever comes next waits for longer
 	}
-	o.sleeping++
+	t.changeLocked(o, func() { o.sleeping++ })
 	t.mu.Unlock()
 	err := t.sleep(ctx, at)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if o.sleeping--; err != nil {
+	t.changeLocked(o, func() { o.sleeping-- })
+	if err != nil {
 		o.paid = o.paid.Add(-reserved.longer)
 	}
 	return reserved, err

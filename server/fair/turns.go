@@ -33,7 +33,7 @@ type Turns struct {
 	busy       int        // turns that are out and not late
 	late       int        // turns that are late and not stuck
 	long       int        // turns that are out, late or not, and not stuck, of questions that were long then
-	contending int        // owners who wait or are late
+	contending int        // owners who wait, also for their pace, or are late
 	now        time.Duration
 	owners     map[string]*owner
 	asking     int              // questions of all owners
