@@ -80,13 +80,10 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	answer, err := s.scraped.get(r, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
+	answer := s.scraped.get(r, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
 		ErrorHandling:      promhttp.ContinueOnError,
 		DisableCompression: true, // the middleware compresses
 	}))
-	if err != nil {
-		return err
-	}
 	for name, values := range answer.header {
 		w.Header()[name] = append(w.Header()[name], values...) // it may vary for others, too
 	}

@@ -2,12 +2,12 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/prometheus/common/expfmt"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/informerd/informerd/cache"
 )
@@ -15,11 +15,11 @@ import (
 // scrapeCache holds the answers made of the metrics lately, by format. It is safe for concurrent
 // use.
 type scrapeCache struct {
-	lasts time.Duration
+	lasts  time.Duration
+	making singleflight.Group
 
-	mu      sync.Mutex                       // guards all below
+	mu      sync.Mutex                       // guards answers
 	answers map[expfmt.Format]*scrapedAnswer // few: so are the formats
-	making  chan struct{}                    // closed when the answer is made that is being made; nil: none is
 }
 
 // scrapedAnswer is what a handler wrote. It is not changed any more.
@@ -36,56 +36,35 @@ func newScrapeCache(lasts time.Duration) *scrapeCache {
 
 // get is the answer of h to r, or one that it gave a moment ago to somebody else who asked for
 // the same format.
-func (s *scrapeCache) get(r *http.Request, h http.Handler) (*scrapedAnswer, error) {
+func (s *scrapeCache) get(r *http.Request, h http.Handler) *scrapedAnswer {
 	format := expfmt.Negotiate(r.Header)
-	for {
-		s.mu.Lock()
-		a, making := s.recentLocked(format), s.making
-		if a == nil && making == nil {
-			s.making = make(chan struct{})
-			s.mu.Unlock()
-			return s.make(format, r, h), nil
-		}
-		s.mu.Unlock()
-		if a != nil {
-			return a, nil
-		}
-		if err := await(r.Context(), making); err != nil {
-			return nil, err
-		}
+	if a := s.recent(format); a != nil {
+		return a
 	}
+	// Whoever waits for another's answer needs no processor, and whoever makes it has no turn
+	// meanwhile: it could not be interrupted, and comes once a second.
+	defer cache.Pause(r.Context())()
+	a, _, _ := s.making.Do(string(format), func() (any, error) {
+		a := &scrapedAnswer{header: http.Header{}, code: http.StatusOK, made: time.Now()}
+		h.ServeHTTP(a, r)
+		s.keep(format, a)
+		return a, nil
+	})
+	return a.(*scrapedAnswer)
 }
 
-// await waits for an answer that is being made, without a processor.
-func await(ctx context.Context, made <-chan struct{}) error {
-	defer cache.Pause(ctx)()
-	select {
-	case <-made:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+func (s *scrapeCache) keep(f expfmt.Format, a *scrapedAnswer) {
+	if a.code != http.StatusOK || s.lasts <= 0 {
+		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers[f] = a
 }
 
-// make makes an answer, which no other is made beside.
-func (s *scrapeCache) make(f expfmt.Format, r *http.Request, h http.Handler) *scrapedAnswer {
-	a := &scrapedAnswer{header: http.Header{}, code: http.StatusOK, made: time.Now()}
-	done := false
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		close(s.making)
-		s.making = nil
-		if done && a.code == http.StatusOK && s.lasts > 0 {
-			s.answers[f] = a
-		}
-	}()
-	h.ServeHTTP(a, r)
-	done = true
-	return a
-}
-
-func (s *scrapeCache) recentLocked(f expfmt.Format) *scrapedAnswer {
+func (s *scrapeCache) recent(f expfmt.Format) *scrapedAnswer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for format, a := range s.answers {
 		if time.Since(a.made) >= s.lasts {
 			delete(s.answers, format) // it is a megabyte

@@ -128,21 +128,11 @@ func TestPaceIsFair(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		var one, hundred atomic.Int64
-		for i, had := range []*atomic.Int64{&one, &hundred} {
-			for range []int{1, 100}[i] {
-				wg.Go(func() {
-					for ctx.Err() == nil {
-						q := turns.Ask(fmt.Sprint("greedy ", i))
-						if give, err := q.Take(ctx); err == nil {
-							time.Sleep(3 * time.Millisecond)
-							give()
-							had.Add(1)
-						}
-						q.Done()
-					}
-				})
-			}
+		count := func(name string, had *atomic.Int64) func() string {
+			return func() string { had.Add(1); return name }
 		}
+		ask(ctx, turns, &wg, count("asks one", &one), 1, 3*time.Millisecond)
+		ask(ctx, turns, &wg, count("asks a hundred", &hundred), 100, 3*time.Millisecond)
 		time.Sleep(10 * time.Second)
 		one.Store(0)
 		hundred.Store(0)

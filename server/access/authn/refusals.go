@@ -5,12 +5,16 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 const (
-	// refusedRest is how long an address waits after a token that is nobody's, once
-	// refusedBurst were: who makes up tokens has the API server work for each.
-	refusedRest  = time.Second / 64
+	// refusedRate is how many tokens of one address may be nobody's in a second, and
+	// refusedBurst at once: who makes up tokens has the API server work for each. Those who
+	// wait together go on together, as many as there are places for them: a token is known to
+	// be nobody's afterwards, and one that is good must not count.
+	refusedRate  = 64
 	refusedBurst = 32
 	// maxAddresses is how many are remembered before those are forgotten that need not wait.
 	maxAddresses = 4096
@@ -22,54 +26,60 @@ var errManyRefused = errors.New("many tokens of this address were refused")
 // refusals are those of tokens, by the addresses they came from. They are safe for concurrent
 // use, and the zero value is ready.
 type refusals struct {
-	mu   sync.Mutex
-	next map[string]time.Time // when what was refused of an address is paid for
+	mu sync.Mutex // guards of
+	of map[string]*rate.Limiter
 }
 
-// wait waits until one more token of an address may be asked about, and counts it as refused;
-// good takes that back.
-func (f *refusals) wait(ctx context.Context, address string) (good func(), err error) {
-	now := time.Now()
-	end, ends := ctx.Deadline()
+// wait waits until what was refused of an address is over, so that one more token of it may be
+// asked about.
+func (f *refusals) wait(ctx context.Context, address string) error {
 	f.mu.Lock()
-	f.forgetLocked(now)
-	next := f.next[address]
-	if least := now.Add(-refusedBurst * refusedRest); next.Before(least) {
-		next = least
-	}
-	if ends && next.After(end) {
-		f.mu.Unlock()
-		return nil, errManyRefused
-	}
-	if f.next == nil {
-		f.next = map[string]time.Time{}
-	}
-	f.next[address] = next.Add(refusedRest)
+	l := f.of[address]
 	f.mu.Unlock()
-	good = func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if at, ok := f.next[address]; ok {
-			f.next[address] = at.Add(-refusedRest)
-		}
+	if l == nil {
+		return nil
 	}
-	timer := time.NewTimer(next.Sub(now)) // at once, if that is over
+	left := time.Duration(-l.Tokens() / refusedRate * float64(time.Second))
+	if left <= 0 {
+		return nil
+	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < left {
+		return errManyRefused
+	}
+	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return good, nil
+		return nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 }
 
-func (f *refusals) forgetLocked(now time.Time) {
-	if len(f.next) < maxAddresses {
+// note counts a token of an address that was refused.
+func (f *refusals) note(address string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := f.of[address]
+	if l == nil {
+		f.forgetLocked()
+		l = rate.NewLimiter(refusedRate, refusedBurst)
+		f.of[address] = l
+	}
+	l.Reserve()
+}
+
+// forgetLocked makes room for one more.
+func (f *refusals) forgetLocked() {
+	if f.of == nil {
+		f.of = map[string]*rate.Limiter{}
+	}
+	if len(f.of) < maxAddresses {
 		return
 	}
-	for address, at := range f.next {
-		if now.Sub(at) >= refusedBurst*refusedRest {
-			delete(f.next, address)
+	for address, l := range f.of {
+		if l.Tokens() >= refusedBurst {
+			delete(f.of, address)
 		}
 	}
 }

@@ -108,35 +108,29 @@ func (t *tokens) authenticate(ctx context.Context, address, token string) (*auth
 }
 
 // take waits for a place. A token that was good lately has one among its like: whoever
-// sends garbage, from however many addresses, keeps none of those. release is told whether the
-// token was refused.
-func (t *tokens) take(ctx context.Context, key access.Key) (release func(refused bool), err error) {
+// sends garbage, from however many addresses, keeps none of those. Others wait for what was
+// refused of their address.
+func (t *tokens) take(ctx context.Context, key access.Key, address string) (release func(), err error) {
 	t.mu.Lock()
-	address := t.senders[key].address
 	last, ok := t.good[key]
 	if !ok {
 		last = t.old[key]
 	}
 	t.mu.Unlock()
 	if time.Since(last) < goodFor {
-		leave, err := t.renewals.Take(ctx, string(key[:]), 1, reviewTimeout)
-		return func(bool) { leave() }, err
+		return t.renewals.Take(ctx, string(key[:]), 1, reviewTimeout)
 	}
-	good, err := t.refusals.wait(ctx, address)
-	if err != nil {
+	if err := t.refusals.wait(ctx, address); err != nil {
 		return nil, err
 	}
-	leave, err := t.places.Take(ctx, address, 1, reviewTimeout)
-	if err != nil {
-		good()
-		return nil, err
-	}
-	return func(refused bool) {
-		leave()
-		if !refused {
-			good()
-		}
-	}, nil
+	return t.places.Take(ctx, address, 1, reviewTimeout)
+}
+
+// addressOf is where a token came from that is asked about.
+func (t *tokens) addressOf(key access.Key) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.senders[key].address
 }
 
 // note remembers whether a token is good.
@@ -159,12 +153,12 @@ func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenti
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
 	key := access.KeyOf(token)
-	release, err := t.take(ctx, key)
+	address := t.addressOf(key)
+	release, err := t.take(ctx, key, address)
 	if err != nil {
 		return nil, false, &Unavailable{fmt.Errorf("many tokens are being reviewed already: %w", err)}
 	}
-	refused := false
-	defer func() { release(refused) }()
+	defer release()
 	answer, err := t.reviewer.ReviewToken(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: t.audiences},
 	})
@@ -176,9 +170,9 @@ func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenti
 	t.told(nil)
 	status := answer.Status
 	t.note(key, status.Authenticated)
-	refused = !status.Authenticated
 	switch {
 	case !status.Authenticated:
+		t.refusals.note(address)
 		return nil, false, nil
 	case status.User.Username == "":
 		return nil, false, errors.New("the token is of somebody without a name")
