@@ -1,8 +1,10 @@
 package cache
 
 import (
+	"context"
 	"runtime"
 	"sync"
+	"time"
 )
 
 const (
@@ -11,6 +13,9 @@ const (
 	// maxCrowds bounds the channels that wait for a wake. Beyond it crowds get larger, so
 	// that who takes channels again and again costs nothing where nothing changes.
 	maxCrowds = 512
+	// laterBy is how much later those are told who are to be told later, at most. What
+	// changes meanwhile they are told of together.
+	laterBy = 100 * time.Millisecond
 )
 
 // notifier wakes everybody who waits for a change, those who came first first. It has
@@ -19,31 +24,57 @@ const (
 // Thousands may wait. Go's scheduler runs what is ready in the order in which it became so:
 // were all of them woken at once, whoever is to answer a short question in that moment would
 // wait for each of them to look at what has changed. So they are woken in crowds, and between
-// two of these whatever else is ready runs.
+// two of these whatever else is ready runs. And who is to be told later, see Turns, is woken
+// laterBy after the others: whoever has a thousand watches does not hold up who has one.
 type notifier struct {
-	mu     sync.Mutex // guards all below
+	mu    sync.Mutex // guards all below
+	now   queue
+	later queue
+	due   bool // those of later are about to be woken
+}
+
+// queue is who waits, in crowds, those who came first first.
+type queue struct {
 	crowds []chan struct{}
 	taken  int // how often one was taken since the last wake
 }
 
-// wait returns a channel that the next wake closes. Take it first, then look at
-// what you wait for, then receive.
-func (n *notifier) wait() <-chan struct{} {
+func (q *queue) join() <-chan struct{} {
+	i := q.taken / crowd % maxCrowds
+	q.taken++
+	if i == len(q.crowds) {
+		q.crowds = append(q.crowds, make(chan struct{}))
+	}
+	return q.crowds[i]
+}
+
+func (q *queue) leave() []chan struct{} {
+	crowds := q.crowds
+	*q = queue{}
+	return crowds
+}
+
+// wait returns a channel that the next wake closes, or has closed before long where whoever
+// asks with ctx is to be told later. Take it first, then look at what you wait for, then
+// receive.
+func (n *notifier) wait(ctx context.Context) <-chan struct{} {
+	later := toldLater(ctx)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	i := n.taken / crowd % maxCrowds
-	n.taken++
-	if i == len(n.crowds) {
-		n.crowds = append(n.crowds, make(chan struct{}))
+	if later {
+		return n.later.join()
 	}
-	return n.crowds[i]
+	return n.now.join()
 }
 
 // wake returns at once. The first crowd is awake then, the others are before long.
 func (n *notifier) wake() {
 	n.mu.Lock()
-	crowds := n.crowds
-	n.crowds, n.taken = nil, 0
+	crowds := n.now.leave()
+	if len(n.later.crowds) > 0 && !n.due {
+		n.due = true
+		time.AfterFunc(laterBy, n.wakeLater)
+	}
 	n.mu.Unlock()
 	if len(crowds) == 0 {
 		return
@@ -52,6 +83,14 @@ func (n *notifier) wake() {
 	if len(crowds) > 1 {
 		go wakeAll(crowds[1:])
 	}
+}
+
+func (n *notifier) wakeLater() {
+	n.mu.Lock()
+	crowds := n.later.leave()
+	n.due = false
+	n.mu.Unlock()
+	wakeAll(crowds)
 }
 
 // wakeAll wakes one crowd after the other, and lets others run in between.

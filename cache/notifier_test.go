@@ -1,8 +1,11 @@
 package cache
 
 import (
+	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestNotifierWakesAll: however many wait, and however often each of them has begun to, one
@@ -13,11 +16,11 @@ func TestNotifierWakesAll(t *testing.T) {
 	for _, waiting := range []int{1, crowd, crowd + 1, 3*crowd*maxCrowds + 5} {
 		var all sync.WaitGroup
 		for range waiting {
-			ch := n.wait()
+			ch := n.wait(t.Context())
 			all.Go(func() { <-ch })
 		}
 		n.wake()
-		after := n.wait()
+		after := n.wait(t.Context())
 		all.Wait()
 		select {
 		case <-after:
@@ -34,10 +37,10 @@ func TestNotifierWakesAll(t *testing.T) {
 func TestNotifierIsBounded(t *testing.T) {
 	var n notifier
 	for range 10 * crowd * maxCrowds {
-		n.wait()
+		n.wait(t.Context())
 	}
-	if len(n.crowds) > maxCrowds {
-		t.Errorf("%d channels wait, at most %d may", len(n.crowds), maxCrowds)
+	if len(n.now.crowds) > maxCrowds {
+		t.Errorf("%d channels wait, at most %d may", len(n.now.crowds), maxCrowds)
 	}
 }
 
@@ -47,7 +50,7 @@ func TestNotifierWakesInOrder(t *testing.T) {
 	var n notifier
 	var all []<-chan struct{}
 	for range 10 * crowd {
-		all = append(all, n.wait())
+		all = append(all, n.wait(t.Context()))
 	}
 	n.wake()
 	select {
@@ -63,4 +66,94 @@ func TestNotifierWakesInOrder(t *testing.T) {
 			t.Errorf("number %d waits, and the last does not", i)
 		}
 	}
+}
+
+func isOpen(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return false
+	default:
+		return true
+	}
+}
+
+// TestNotifierTellsLater: who is to be told later is, of all that changed meanwhile at once,
+// whether they have turns or somebody else who asks for them has; nobody else is.
+func TestNotifierTellsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n notifier
+		turns := &counted{later: true}
+		ctx := WithTurns(t.Context(), turns)
+		now, later := n.wait(t.Context()), n.wait(ctx)
+		var all []<-chan struct{}
+		for range 3 * crowd {
+			all = append(all, n.wait(WithoutTurns(ctx)))
+		}
+		n.wake()
+		if isOpen(now) || !isOpen(later) {
+			t.Error("at once: all are told, or nobody is")
+		}
+		time.Sleep(laterBy / 2)
+		n.wake()
+		all = append(all, n.wait(ctx))
+		n.wake()
+		if !isOpen(later) {
+			t.Error("a second change told those who are to be told later")
+		}
+		time.Sleep(laterBy / 2)
+		synctest.Wait()
+		for i, ch := range append(all, later) {
+			if isOpen(ch) {
+				t.Errorf("number %d was not told after %v", i, laterBy)
+			}
+		}
+
+		again := n.wait(ctx)
+		time.Sleep(10 * laterBy)
+		if !isOpen(again) {
+			t.Error("somebody was told of what did not change")
+		}
+		n.wake()
+		time.Sleep(laterBy)
+		synctest.Wait()
+		if isOpen(again) {
+			t.Error("the second time was not told")
+		}
+
+		turns.later = false
+		at := n.wait(WithoutTurns(ctx))
+		if n.wake(); isOpen(at) {
+			t.Error("who is behind no more is told later")
+		}
+	})
+}
+
+// TestSubscriptionToldLater: of what changes one who is told later misses nothing.
+func TestSubscriptionToldLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, err := NewStore(thingSpec, StoreOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		store.Replace("", nil, "100")
+		sub := watch(t, store, "")
+		go func() {
+			for i := range 20 {
+				time.Sleep(laterBy / 5)
+				store.Apply("", Added, decodeSimple(t, store, "a", fmt.Sprint(i), 101+i))
+			}
+		}()
+		ctx, reads, told := WithTurns(t.Context(), &counted{later: true}), 0, 0
+		for ; told < 20; reads++ {
+			events, err := sub.Next(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told += len(events)
+		}
+		if reads > 6 {
+			t.Errorf("20 changes within %v were told in %d parts", 4*laterBy, reads)
+		}
+	})
 }

@@ -37,7 +37,7 @@ func (s *Store) WaitVersionIn(ctx context.Context, namespace, version string) er
 		return err
 	}
 	for {
-		changed := s.notify.wait()
+		changed := s.notify.wait(ctx)
 		reached, closed := s.reached(namespace, version)
 		switch {
 		case reached:
@@ -163,7 +163,7 @@ func (u *Subscription) Next(ctx context.Context) ([]Event, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		changed := u.store.notify.wait()
+		changed := u.store.notify.wait(ctx)
 		events, more, err := u.read()
 		if len(events) > 0 || err != nil {
 			return events, err
@@ -201,7 +201,7 @@ func (u *Subscription) Proven() bool {
 // it first, then Poll until there are no events, then receive: what happens in between
 // closes it. Changes of what a Scope hides, and of the version alone, close it too. It tells
 // nothing of the Subscription's own Close.
-func (u *Subscription) Changed() <-chan struct{} { return u.store.notify.wait() }
+func (u *Subscription) Changed() <-chan struct{} { return u.store.notify.wait(context.Background()) }
 
 // Poll is Next for those who do not wait: no events when there are none. It sees all that
 // was published when it is called.

@@ -13,18 +13,28 @@ type Turns interface {
 	// Pause gives back the turn that the goroutine of the question may have, until resume,
 	// which is called once and may wait for another one, but not beyond ctx.
 	Pause(ctx context.Context) (resume func())
+	// Later reports whether whoever asks is to be told of a change only after others were.
+	Later() bool
 }
 
 type turnsKey struct{}
 
+type laterKey struct{}
+
 // WithTurns makes what is read with the context wait for its turns.
 func WithTurns(ctx context.Context, t Turns) context.Context {
-	return context.WithValue(ctx, turnsKey{}, t)
+	return context.WithValue(context.WithValue(ctx, turnsKey{}, t), laterKey{}, t)
 }
 
-// WithoutTurns is for what goes on beside the question whose context it is.
+// WithoutTurns is for what goes on beside the question whose context it is. It is told of
+// changes when that is.
 func WithoutTurns(ctx context.Context) context.Context {
-	return context.WithValue(WithTurns(ctx, nil), heldKey{}, (*turn)(nil))
+	return context.WithValue(context.WithValue(ctx, turnsKey{}, nil), heldKey{}, (*turn)(nil))
+}
+
+func toldLater(ctx context.Context) bool {
+	t, _ := ctx.Value(laterKey{}).(Turns)
+	return t != nil && t.Later()
 }
 
 // Pause is what the goroutine of a question calls before it waits for anything but a

@@ -13,6 +13,7 @@ type counted struct {
 	mu               sync.Mutex
 	out, most, taken int
 	paused           int
+	later            bool
 	refuse           error // after that many
 	after            int
 }
@@ -31,6 +32,12 @@ func (c *counted) Take(context.Context) (func(), error) {
 		defer c.mu.Unlock()
 		c.out--
 	}, nil
+}
+
+func (c *counted) Later() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.later
 }
 
 func (c *counted) Pause(context.Context) (resume func()) {

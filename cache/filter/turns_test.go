@@ -27,6 +27,8 @@ func (s *slowTurns) Take(ctx context.Context) (give func(), err error) {
 	return func() {}, nil
 }
 
+func (s *slowTurns) Later() bool { return false }
+
 func (s *slowTurns) Pause(context.Context) (resume func()) { return func() {} }
 
 // matchInTurn evaluates on one object as a worker does.

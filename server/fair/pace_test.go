@@ -232,3 +232,43 @@ func TestPaceEnds(t *testing.T) {
 		checkNone(t, turns)
 	})
 }
+
+// TestLater: who is slowed down is told of changes after others, and nobody else is.
+func TestLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := steadyTurns(2)
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		greedy, end := context.WithCancel(t.Context())
+		defer end()
+		var had atomic.Int64
+		takeOn(greedy, turns, &wg, 4, &had)
+		watch, other := turns.Ask("greedy 0"), turns.Ask("modest")
+		defer watch.Done()
+		defer other.Done()
+		time.Sleep(time.Second)
+		if watch.Later() {
+			t.Error("it is told later although nobody had to wait")
+		}
+		var asking sync.WaitGroup
+		for range 4 {
+			asking.Go(func() {
+				for range 100 {
+					time.Sleep(25 * time.Millisecond)
+					answer(t, turns, "modest", 1, 500*time.Microsecond)
+				}
+			})
+		}
+		asking.Wait()
+		if !watch.Later() {
+			t.Error("who has had too much is told with all others")
+		}
+		if other.Later() {
+			t.Error("who takes little is told later")
+		}
+		time.Sleep(paced + time.Second)
+		if watch.Later() {
+			t.Error("it is told later although nobody has to wait any more")
+		}
+	})
+}

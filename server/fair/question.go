@@ -107,6 +107,16 @@ func (q *Question) refreshLocked() {
 	}
 }
 
+// Later reports whether whoever asks is to be told of what they watch only after others were:
+// they have to wait for their pace.
+func (q *Question) Later() bool {
+	t := q.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	return t.slowLocked(q.owner.paid, now)
+}
+
 // Take waits for a turn, which give ends. The error is that of ctx.
 func (q *Question) Take(ctx context.Context) (give func(), err error) {
 	taken, err := q.takeInPace(ctx, 0)
