@@ -15,11 +15,14 @@ func (s *Store) Decode(raw []byte, apiVersion, kind string) (*Object, error) {
 		return nil, err
 	}
 	if !e.filter.match(o.Namespace()) {
-		o.terms, o.size, o.foreign = nil, 0, true
+		o.terms, o.size, o.is = nil, 0, foreign
 		return o, nil
 	}
 	if unindexed > 0 {
 		s.unextracted.Add(uint64(unindexed))
+	}
+	if s.opts.Sound != nil && s.opts.Sound(plain) {
+		o.is |= sound
 	}
 	o.data, o.dict = s.packing.pack(plain)
 	return o, nil
@@ -45,7 +48,7 @@ func (s *Store) Apply(sourceName string, t EventType, o *Object) {
 		return
 	}
 	var events []Event
-	if !o.foreign && !(planting && s.plantedLocked(t, o)) {
+	if !o.Foreign() && !(planting && s.plantedLocked(t, o)) {
 		events = s.applyLocked(t, o, src.version)
 	}
 	if src.synced && Newer(o.ResourceVersion(), src.version) {
@@ -60,7 +63,7 @@ func (s *Store) Apply(sourceName string, t EventType, o *Object) {
 // definitions. The caller holds writing, so that they cannot change.
 func (s *Store) upToDate(o *Object) *Object {
 	e := s.extraction.Load()
-	if o.generation == e.generation || o.foreign {
+	if o.generation == e.generation || o.Foreign() {
 		return o
 	}
 	again, unindexed, err := e.reindex(o)

@@ -26,12 +26,21 @@ type Object struct {
 	generation uint32
 	// The ends of namespace, name and uid in text.
 	namespaceEnd, nameEnd, uidEnd uint16
-	// foreign: outside Spec.Namespaces, without data, only good for its version.
-	foreign bool
+	is                            marks
 	// was is the length of the resourceVersion that data has where that is another
 	// than the object's, 0 where it is the same. That one is at the end of text.
 	was uint8
 }
+
+// marks are what else is known of an Object.
+type marks uint8
+
+const (
+	// foreign: outside Spec.Namespaces, without data, only good for its version.
+	foreign marks = 1 << iota
+	// sound: StoreOptions.Sound has said so.
+	sound
+)
 
 // identity is what text is made of.
 type identity struct {
@@ -85,7 +94,11 @@ func (o *Object) Created() time.Time {
 
 // Foreign reports whether the object is outside the namespaces of its Spec. It has
 // no JSON then and is only good for its version.
-func (o *Object) Foreign() bool { return o.foreign }
+func (o *Object) Foreign() bool { return o.is&foreign != 0 }
+
+// Sound reports whether StoreOptions.Sound has said that nothing is wrong with the object
+// when it was decoded. False says nothing: of what a snapshot had it is never asked.
+func (o *Object) Sound() bool { return o.is&sound != 0 }
 
 // Size is the length of the plain JSON in bytes.
 func (o *Object) Size() int {

@@ -194,7 +194,7 @@ func newDictionaryID() uint32 { return 1<<15 + rand.Uint32N(1<<31-1<<15) }
 // repack returns o compressed, if it is plain and that is of use.
 func (p *packing) repack(o *Object) *Object {
 	d := p.dict.Load()
-	if d == nil || o.dict != nil || o.foreign {
+	if d == nil || o.dict != nil || o.Foreign() {
 		return o
 	}
 	if data := d.compress(o.data, p.coding()); data != nil {

@@ -99,7 +99,7 @@ func (s *Store) exchange(sourceName string, d differences, version string) Repla
 // last of several with one key, and brings all into the form of today. objs
 // stays as it is.
 func (s *Store) prepare(objs []*Object) []*Object {
-	kept := slices.DeleteFunc(slices.Clone(objs), func(o *Object) bool { return o == nil || o.foreign })
+	kept := slices.DeleteFunc(slices.Clone(objs), func(o *Object) bool { return o == nil || o.Foreign() })
 	slices.SortStableFunc(kept, compareObjects)
 	n := 0
 	for i, o := range kept {

@@ -64,6 +64,11 @@ type StoreOptions struct {
 	// CursorObjects bounds the objects that all of them refer to; default 2
 	// million.
 	CursorObjects int
+	// Sound, if it is set, is asked of each object that is decoded whether its JSON, as it is
+	// kept, shows at a glance that nothing is wrong with it. Objects keep the answer, so that
+	// who asks for the health of all need not unpack all. It must not depend on anything
+	// else, nor keep the JSON.
+	Sound func(json []byte) bool
 }
 
 func (o StoreOptions) withDefaults() StoreOptions {

@@ -23,7 +23,7 @@ type world struct {
 
 func newWorld(tb testing.TB) *world {
 	tb.Helper()
-	w := &world{Cluster: &followtest.Cluster{TB: tb}}
+	w := &world{Cluster: &followtest.Cluster{TB: tb, Sound: SoundOf}}
 	for _, line := range []string{"pods v1 Pod", "nodes v1 Node", "configmaps v1 ConfigMap", "events v1 Event", "deployments.apps v1 Deployment", "replicasets.apps v1 ReplicaSet",
 		"jobs.batch v1 Job", "cronjobs.batch v1 CronJob", "widgets.example.com v1 Widget", "certificates.cert-manager.io v1 Certificate"} {
 		w.addKind(line)

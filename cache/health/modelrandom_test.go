@@ -52,6 +52,8 @@ func (w *world) step(r random, m model) {
 		status["conditions"] = []any{fields{"type": "Complete", "status": "True"}}
 	case kind == "Pod" && r.IntN(4) == 0:
 		status["phase"] = "Failed"
+	case kind == "Pod" && r.maybe(): // most pods are well
+		status = fields{"phase": "Running", "conditions": []any{fields{"type": "Ready", "status": "True", "lastTransitionTime": r.time()}}}
 	}
 	t := &thing{resource: resource, id: id, uid: fmt.Sprint("uid-", key, "-", r.IntN(2)), app: pick(r, "x", "y")}
 	t.uid = strings.ReplaceAll(t.uid, " ", "-")

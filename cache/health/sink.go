@@ -92,6 +92,9 @@ func (s sink) Read(r cache.Resource, o *cache.Object) reading {
 	if k.records {
 		return reading{key: o.Key()}
 	}
+	if k.judge.pod && o.Sound() { // as soundPod is read, which says nothing else that is kept
+		return reading{key: o.Key(), stamp: follow.Stamp(o), read: true}
+	}
 	return read(k.judge, o, s.now(), false)
 }
 

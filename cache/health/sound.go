@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // soundPod is the verdict on a pod that nothing is wrong with, as nearly all are, without a look
@@ -34,6 +37,23 @@ func soundPod(json []byte, o *object) (h Health, ok bool) {
 		return Health{}, false
 	}
 	return Health{Since: p.ready.since()}, true
+}
+
+// SoundOf is a function that says of objects of a kind whether they are Good at any time as long
+// as they are not changed, of nearly all that are; nil for a kind whose objects it takes more to
+// judge. It is for cache.StoreOptions.
+func SoundOf(kind schema.GroupKind) func(json []byte) bool {
+	if !JudgeOf(kind).pod {
+		return nil
+	}
+	return func(json []byte) bool {
+		in := rooms.Get().(*room)
+		defer rooms.Put(in)
+		// Before all time, every failure of a container has been a short while ago.
+		in.parsed.empty(time.Time{})
+		_, ok := soundPod(json, &in.parsed)
+		return ok
+	}
 }
 
 // statusAt is where the last object begins that is called status, -1 if there is none.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -17,6 +18,13 @@ const wellPod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespa
 // checkSound compares what is known at a glance with what the rule says.
 func checkSound(t *testing.T, pod string) (ok bool) {
 	t.Helper()
+	if SoundOf(schema.GroupKind{Kind: "Pod"})([]byte(pod)) {
+		for _, at := range []time.Time{{}, noon.AddDate(-20, 0, 0), noon, noon.AddDate(20, 0, 0)} {
+			if h := JudgeOf(schema.GroupKind{Kind: "Pod"}).Judge([]byte(pod), at); h.Status != Good || !h.Until.IsZero() {
+				t.Errorf("%s\nis sound at all times, and %+v at %v", pod, h, at)
+			}
+		}
+	}
 	var o object
 	o.empty(noon)
 	got, ok := soundPod([]byte(pod), &o)
@@ -52,6 +60,24 @@ func TestSound(t *testing.T) {
 	} {
 		if checkSound(t, pod) {
 			t.Errorf("%s: passes for plainly well", what)
+		}
+	}
+}
+
+// TestSoundAtAllTimes: what is well now and may have been otherwise is not sound at all times,
+// what is well is, and nothing is said of other kinds.
+func TestSoundAtAllTimes(t *testing.T) {
+	pods := SoundOf(schema.GroupKind{Kind: "Pod"})
+	if !pods([]byte(wellPod)) {
+		t.Error("the pod is not sound")
+	}
+	flapped := strings.Replace(wellPod, `"restartCount":0,"state":{"running":{}},"lastState":{}`, `"restartCount":5,"state":{"running":{}},"lastState":{"terminated":{"exitCode":1,"finishedAt":"2025-01-02T11:59:00Z"}}`, 1)
+	if !checkSound(t, flapped) || pods([]byte(flapped)) {
+		t.Error("a pod that has failed a year ago is not well now, or sound at all times")
+	}
+	for _, kind := range []schema.GroupKind{{Kind: "Node"}, {Group: "metrics.k8s.io", Kind: "Pod"}} {
+		if SoundOf(kind) != nil {
+			t.Errorf("%v is judged at a glance", kind)
 		}
 	}
 }

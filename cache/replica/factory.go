@@ -13,6 +13,7 @@ import (
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/internal/inside"
 	"github.com/informerd/informerd/cache/names"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -29,6 +30,8 @@ type Options struct {
 	// VerifyInterval is the time between comparisons of a resource with the
 	// API server; 0 for none.
 	VerifyInterval time.Duration
+	// Sound is the cache.StoreOptions.Sound of a kind; nil: of none.
+	Sound func(kind schema.GroupKind) func(json []byte) bool
 	// Log gets state changes; discarded if nil.
 	Log *slog.Logger
 
@@ -47,6 +50,15 @@ type retry struct{ first, last time.Duration }
 // backoff starts anew. It grows over a dozen attempts and stays at the last.
 func (r retry) backoff() wait.Backoff {
 	return wait.Backoff{Duration: r.first, Factor: 1.7, Jitter: 0.3, Steps: 16, Cap: r.last}
+}
+
+// newStore makes the Store of a resource.
+func (f *Factory) newStore(spec cache.Spec) (*cache.Store, error) {
+	var options cache.StoreOptions
+	if f.options.Sound != nil {
+		options.Sound = f.options.Sound(schema.GroupKind{Group: spec.GVR.Group, Kind: spec.Kind})
+	}
+	return cache.NewStore(spec, options)
 }
 
 // Factory is the dynamic informer factory: it makes the running informers equal

@@ -96,7 +96,7 @@ func newInformer(f *Factory, c *cluster, spec cache.Spec) *Informer {
 	}
 	if !spec.Watch {
 		close(i.done)
-	} else if store, err := cache.NewStore(spec, cache.StoreOptions{}); err != nil {
+	} else if store, err := f.newStore(spec); err != nil {
 		i.failure = err
 	} else {
 		i.current = i.newFeed(spec, store)

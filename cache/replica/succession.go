@@ -70,7 +70,7 @@ func (i *Informer) succeed(ctx context.Context, why *succession) *succession {
 	if i.takeAway(spec); !why.history && sameCopy(i.feedNow().spec, spec) {
 		return nil
 	}
-	store, err := cache.NewStore(spec, cache.StoreOptions{})
+	store, err := i.factory.newStore(spec)
 	if err != nil {
 		i.log.Error("cannot use the rule", "err", err) // adopt has checked it
 		sleep(ctx, i.factory.options.retry.last)
@@ -273,7 +273,7 @@ func (i *Informer) reduced(spec cache.Spec) *feed {
 
 // made is a copy of what is held under a rule that takes away from it.
 func (i *Informer) made(current *feed, spec cache.Spec) *feed {
-	store, err := cache.NewStore(spec, cache.StoreOptions{})
+	store, err := i.factory.newStore(spec)
 	if err != nil {
 		return nil
 	}

@@ -82,7 +82,7 @@ func (i *Informer) empty(f *feed) {
 	defer i.indexing.Unlock()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	store, err := cache.NewStore(i.specOfLocked(f), cache.StoreOptions{})
+	store, err := i.factory.newStore(i.specOfLocked(f))
 	if err != nil {
 		i.failure = err // it was made once, so it is not reached
 		return

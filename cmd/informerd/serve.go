@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/health"
 	"github.com/informerd/informerd/cache/replica"
 	"github.com/informerd/informerd/cmd/informerd/collect"
 	"github.com/informerd/informerd/cmd/informerd/config"
@@ -181,6 +182,7 @@ func factoryOptions(cfg *config.Config, db *persist.DB, reason string, log *slog
 		SaveInterval:      cfg.Snapshot.Interval,
 		Concurrency:       cfg.Syncs,
 		VerifyInterval:    cfg.Verify.Interval,
+		Sound:             health.SoundOf,
 		Log:               log,
 	}
 	if db != nil { // a nil *persist.DB would not be a nil Snapshots

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/internal/inside"
 )
@@ -19,6 +21,7 @@ import (
 type Resource struct {
 	State cache.State
 	spec  cache.Spec
+	opts  cache.StoreOptions
 	store *cache.Store
 	view  atomic.Pointer[cache.View] // published last
 }
@@ -26,7 +29,12 @@ type Resource struct {
 // NewResource makes a live resource without objects.
 func NewResource(tb testing.TB, spec cache.Spec) *Resource {
 	tb.Helper()
-	r := &Resource{State: cache.Live, spec: spec}
+	return newResource(tb, spec, cache.StoreOptions{})
+}
+
+func newResource(tb testing.TB, spec cache.Spec, opts cache.StoreOptions) *Resource {
+	tb.Helper()
+	r := &Resource{State: cache.Live, spec: spec, opts: opts}
 	r.Renew(tb)
 	return r
 }
@@ -34,7 +42,7 @@ func NewResource(tb testing.TB, spec cache.Spec) *Resource {
 // Renew gives r another, empty Store.
 func (r *Resource) Renew(tb testing.TB) {
 	tb.Helper()
-	store, err := cache.NewStore(r.spec, cache.StoreOptions{})
+	store, err := cache.NewStore(r.spec, r.opts)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -67,13 +75,19 @@ func (r *Resource) View() *cache.View {
 type Cluster struct {
 	TB        testing.TB
 	Resources []*Resource
-	version   int
+	// Sound is that of the Stores of a kind; nil: of none.
+	Sound   func(schema.GroupKind) func(json []byte) bool
+	version int
 }
 
 // Add makes a live resource without objects.
 func (c *Cluster) Add(spec cache.Spec) *Resource {
 	c.TB.Helper()
-	r := NewResource(c.TB, spec)
+	var opts cache.StoreOptions
+	if c.Sound != nil {
+		opts.Sound = c.Sound(schema.GroupKind{Group: spec.GVR.Group, Kind: spec.Kind})
+	}
+	r := newResource(c.TB, spec, opts)
 	c.Resources = append(c.Resources, r)
 	return r
 }
