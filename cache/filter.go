@@ -21,8 +21,8 @@ type Filter interface {
 	Hints() Hints
 	// Clock reports whether the result depends on the time.
 	Clock() bool
-	// OfIdentity reports whether all that the condition reads of an object are values that
-	// OfIdentity is about, so that AppendIdentity's JSON is as good as the object's.
+	// OfIdentity reports whether all that the condition reads of an object are an
+	// Identity, so that AppendIdentity's JSON is as good as the object's.
 	OfIdentity() bool
 	// Within are paths outside of which nothing of an object is read; ok is false if that is
 	// not known.

@@ -8,52 +8,109 @@ import (
 	"github.com/informerd/informerd/cache/rawjson"
 )
 
-// identityPaths lead to what is known of an object without its JSON. No rule can take
-// these out (rawjson.Compile refuses it).
+// Identity is some of what is known of an object without its JSON. No rule can take these out
+// (rawjson.Compile refuses it).
+type Identity uint8
+
+const (
+	identityVersion Identity = 1 << iota
+	identityKind
+	identityName
+	identityNamespace
+	identityUID
+	identityResourceVersion
+
+	// WholeIdentity is all of it.
+	WholeIdentity = 1<<iota - 1
+)
+
+// identityPaths lead to it, in the order of its bits.
 var identityPaths = []string{"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"}
 
-// OfIdentity reports whether AppendIdentity has all that paths lead to.
-func OfIdentity(paths []rawjson.Path) bool {
-	return len(paths) > 0 && !slices.ContainsFunc(paths, func(p rawjson.Path) bool { return !slices.Contains(identityPaths, p.String()) })
+const identityMetadata = identityName | identityNamespace | identityUID | identityResourceVersion
+
+// IdentityOf is what paths lead to, and 0 if there are none or if one leads to something else.
+func IdentityOf(paths []rawjson.Path) Identity {
+	var all Identity
+	for _, p := range paths {
+		i := slices.Index(identityPaths, p.String())
+		if i < 0 {
+			return 0
+		}
+		all |= 1 << i
+	}
+	return all
 }
 
-// AppendIdentity appends what is known of o, an object of the resource, without its JSON,
-// as JSON: of it, the values that OfIdentity is about, in the order that API servers give
-// them. It is for answers that need no more; to unpack an object costs twenty times as
+// AppendIdentity appends the wanted of what is known of o, an object of the resource, without
+// its JSON, as JSON: what rawjson.Projection makes of the object, in the order that API servers
+// give it. It is for answers that need no more; to unpack an object costs twenty times as
 // much. ok is false where an API server may order them otherwise, or leave them out.
-func (s *Spec) AppendIdentity(dst []byte, o *Object) (_ []byte, ok bool) {
+func (s *Spec) AppendIdentity(dst []byte, o *Object, wanted Identity) (_ []byte, ok bool) {
 	if s.Aggregated {
 		return dst, false
 	}
-	version, kind := s.GVR.GroupVersion().String(), s.Kind
-	member := func(name, value string) {
-		if value == "" {
-			return // the group of a namespace that there is not
-		}
-		if last := dst[len(dst)-1]; last != '{' {
-			dst = append(dst, ',')
-		}
-		dst = appendText(append(append(append(dst, '"'), name...), `":`...), value)
-	}
-	dst = append(dst, '{')
+	w := identityWriter{append(dst, '{'), wanted}
 	if s.CRDUID != "" { // kept as a map, which is written in the order of its keys
-		member("apiVersion", version)
-		member("kind", kind)
-		dst = append(dst, `,"metadata":{`...)
-		member("name", o.Name())
-		member("namespace", o.Namespace())
-		member("resourceVersion", o.ResourceVersion())
-		member("uid", o.UID())
-		return append(dst, "}}"...), true
+		w.member(identityVersion, `"apiVersion":`, s.apiVersion())
+		w.member(identityKind, `"kind":`, s.Kind)
+		w.open()
+		w.member(identityName, `"name":`, o.Name())
+		w.member(identityNamespace, `"namespace":`, o.Namespace())
+		w.member(identityResourceVersion, `"resourceVersion":`, o.ResourceVersion())
+		w.member(identityUID, `"uid":`, o.UID())
+		return w.close(), true
 	}
-	member("kind", kind)
-	member("apiVersion", version)
-	dst = append(dst, `,"metadata":{`...)
-	member("name", o.Name())
-	member("namespace", o.Namespace())
-	member("uid", o.UID())
-	member("resourceVersion", o.ResourceVersion())
-	return append(dst, "}}"...), true
+	w.member(identityKind, `"kind":`, s.Kind)
+	w.member(identityVersion, `"apiVersion":`, s.apiVersion())
+	w.open()
+	w.member(identityName, `"name":`, o.Name())
+	w.member(identityNamespace, `"namespace":`, o.Namespace())
+	w.member(identityUID, `"uid":`, o.UID())
+	w.member(identityResourceVersion, `"resourceVersion":`, o.ResourceVersion())
+	return w.close(), true
+}
+
+// apiVersion is that of the objects.
+func (s *Spec) apiVersion() string {
+	if s.GVR.Group == "" {
+		return s.GVR.Version
+	}
+	return s.GVR.Group + "/" + s.GVR.Version
+}
+
+// identityWriter writes the wanted members of an object and of its metadata.
+type identityWriter struct {
+	dst    []byte
+	wanted Identity
+}
+
+// member writes one, unless there is none, as there is no namespace of a Namespace.
+func (w *identityWriter) member(which Identity, name, value string) {
+	if w.wanted&which == 0 || value == "" {
+		return
+	}
+	if w.dst[len(w.dst)-1] != '{' {
+		w.dst = append(w.dst, ',')
+	}
+	w.dst = appendText(append(w.dst, name...), value)
+}
+
+func (w *identityWriter) open() {
+	if w.wanted&identityMetadata == 0 {
+		return
+	}
+	if w.dst[len(w.dst)-1] != '{' {
+		w.dst = append(w.dst, ',')
+	}
+	w.dst = append(w.dst, `"metadata":{`...)
+}
+
+func (w *identityWriter) close() []byte {
+	if w.wanted&identityMetadata != 0 {
+		w.dst = append(w.dst, '}')
+	}
+	return append(w.dst, '}')
 }
 
 // appendText appends a string of JSON.

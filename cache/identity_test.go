@@ -32,7 +32,7 @@ func TestIdentity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		known, ok := c.spec.AppendIdentity(nil, o)
+		known, ok := c.spec.AppendIdentity(nil, o, WholeIdentity)
 		if !ok {
 			t.Fatalf("%s: it is not known", name)
 		}
@@ -47,7 +47,7 @@ func TestIdentity(t *testing.T) {
 				continue
 			}
 			paths, err := rawjson.ParsePaths(strings.Join(names, ","))
-			if err != nil || !OfIdentity(paths) {
+			if err != nil || IdentityOf(paths) == 0 {
 				t.Fatalf("%s: %v", names, err)
 			}
 			p, err := rawjson.CompileProjection(paths)
@@ -65,6 +65,9 @@ func TestIdentity(t *testing.T) {
 			if got, err := p.Append(nil, known); err != nil || string(got) != string(want) {
 				t.Errorf("%s, %s: %s, %v; want %s", name, names, got, err, want)
 			}
+			if got, ok := c.spec.AppendIdentity(nil, o, IdentityOf(paths)); !ok || string(got) != string(want) {
+				t.Errorf("%s, %s at once: %s; want %s", name, names, got, want)
+			}
 		}
 	}
 }
@@ -75,14 +78,14 @@ func TestNotOfIdentity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if OfIdentity(paths) {
+		if IdentityOf(paths) != 0 {
 			t.Errorf("%s is known without JSON", text)
 		}
 	}
-	if OfIdentity(nil) {
+	if IdentityOf(nil) != 0 {
 		t.Error("whole objects are known without JSON")
 	}
-	if _, ok := (&Spec{Aggregated: true}).AppendIdentity(nil, &Object{}); ok {
+	if _, ok := (&Spec{Aggregated: true}).AppendIdentity(nil, &Object{}, WholeIdentity); ok {
 		t.Error("how an aggregated API server writes objects is known")
 	}
 }

@@ -33,7 +33,7 @@ func newScanner(requirements []FieldRequirement, terms []termTest, filter Filter
 		paths = append(paths, t.path)
 		s.terms = append(s.terms, t.Value)
 	}
-	s.identity = (filter == nil || filter.OfIdentity()) && (len(paths) == 0 || OfIdentity(paths))
+	s.identity = (filter == nil || filter.OfIdentity()) && (len(paths) == 0 || IdentityOf(paths) != 0)
 	if s.reads = paths; filter != nil {
 		if read, ok := filter.Within(); ok {
 			s.reads = slices.Concat(paths, read)
@@ -57,7 +57,7 @@ func newScanner(requirements []FieldRequirement, terms []termTest, filter Filter
 // appendRead appends of an object the JSON to match, or as much of it as is read.
 func (s scanner) appendRead(dst []byte, o *Object) ([]byte, error) {
 	if s.identity {
-		if json, ok := s.spec.AppendIdentity(dst, o); ok {
+		if json, ok := s.spec.AppendIdentity(dst, o, WholeIdentity); ok {
 			return json, nil
 		}
 	}

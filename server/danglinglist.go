@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/informerd/informerd/cache/graph"
@@ -10,9 +11,14 @@ import (
 // danglingBytes is about how long an item is.
 const danglingBytes = 500
 
-// danglingJSON is the answer as JSON. It is written without encoding/json, which takes longer
-// for as many references as there are pods than it takes to find them.
-func danglingJSON(found *graph.DanglingAnswer, missing []unansweredItem) ([]byte, error) {
+// danglingParts is an answer, which is written without encoding/json: that takes longer for as
+// many references as there are pods than it takes to find them.
+type danglingParts struct {
+	head, foot []byte
+	items      []graph.Dangling
+}
+
+func newDanglingParts(found *graph.DanglingAnswer, missing []unansweredItem) (*danglingParts, error) {
 	metadata, err := reply.JSON(listMeta{Truncated: found.Truncated}, false)
 	if err != nil {
 		return nil, err
@@ -21,15 +27,41 @@ func danglingJSON(found *graph.DanglingAnswer, missing []unansweredItem) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	dst := make([]byte, 0, danglingBytes*(len(found.Items)+1))
-	dst = append(append(append(dst, `{"kind":"DanglingList","apiVersion":"`+apiVersion+`","metadata":`...), metadata...), `,"items":[`...)
-	for i := range found.Items {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendDanglingItem(dst, &found.Items[i])
+	return &danglingParts{
+		head:  fmt.Appendf(nil, `{"kind":"DanglingList","apiVersion":%q,"metadata":%s,"items":[`, apiVersion, metadata),
+		foot:  fmt.Appendf(nil, `],"unanswered":%s}`, unanswered),
+		items: found.Items,
+	}, nil
+}
+
+// appendItem appends item i, and what is before it.
+func (l *danglingParts) appendItem(dst []byte, i int) []byte {
+	if i > 0 {
+		dst = append(dst, ',')
 	}
-	return append(append(append(dst, `],"unanswered":`...), unanswered...), '}'), nil
+	return appendDanglingItem(dst, &l.items[i])
+}
+
+// json is the whole answer.
+func (l *danglingParts) json() []byte {
+	dst := append(make([]byte, 0, len(l.head)+danglingBytes*(len(l.items)+1)+len(l.foot)), l.head...)
+	for i := range l.items {
+		dst = l.appendItem(dst, i)
+	}
+	return append(dst, l.foot...)
+}
+
+// write writes the answer while it is made.
+func (l *danglingParts) write(out *reply.Writer) error {
+	if err := out.Append(func(dst []byte) ([]byte, error) { return append(dst, l.head...), nil }); err != nil {
+		return err
+	}
+	for i := range l.items {
+		if err := out.Append(func(dst []byte) ([]byte, error) { return l.appendItem(dst, i), nil }); err != nil {
+			return err
+		}
+	}
+	return out.Append(func(dst []byte) ([]byte, error) { return append(append(dst, l.foot...), '\n'), nil })
 }
 
 // appendDanglingItem writes a reference to what is not there, or without a To a selector that

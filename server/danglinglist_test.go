@@ -1,7 +1,9 @@
 package server
 
 import (
+	"errors"
 	"math/rand/v2"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/informerd/informerd/cache"
@@ -65,10 +67,19 @@ func TestDanglingJSON(t *testing.T) {
 		missing := make([]unansweredItem, n%2)
 		answer := danglingAnswer(found)
 		answer.Unanswered = append(answer.Unanswered, missing...)
-		got, err := danglingJSON(found, missing)
+		list, err := newDanglingParts(found, missing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, rec := list.json(), httptest.NewRecorder()
+		out := reply.New(t.Context(), rec)
+		if err := errors.Join(list.write(out), out.Finish()); err != nil || rec.Body.String() != string(got)+"\n" {
+			t.Fatalf("in parts it is %s, %v, want\n%s", rec.Body, err, got)
+		}
+		out.Release()
 		for _, pretty := range []bool{false, true} {
 			want, _ := reply.JSON(answer, pretty)
-			if pretty && err == nil {
+			if pretty {
 				got, err = reply.AppendIndented(nil, got, "")
 			}
 			if err != nil || string(got) != string(want) {

@@ -217,14 +217,33 @@ func (s *Server) listDangling(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	audit.From(r.Context()).Returned(len(found.Items))
-	body, err := danglingJSON(found, missing)
-	if err == nil && pretty {
-		body, err = reply.AppendIndented(nil, body, "")
-	}
-	if err != nil {
+	list, err := newDanglingParts(found, missing)
+	switch {
+	case err != nil:
 		return err
+	case !pretty && isUnstored(r):
+		return writeOut(w, r, typeJSON, list.write)
+	}
+	body := list.json()
+	if pretty {
+		if body, err = reply.AppendIndented(nil, body, ""); err != nil {
+			return err
+		}
 	}
 	return writeTaggedBody(w, r, body)
+}
+
+// isUnstored reports whether the one who asks keeps no answer, and so needs no tag of it: one
+// that is a tag of all that is answered is known only when all of it is made.
+func isUnstored(r *http.Request) bool {
+	for _, value := range r.Header.Values("Cache-Control") {
+		for directive := range strings.SplitSeq(value, ",") {
+			if strings.EqualFold(strings.TrimSpace(directive), "no-store") {
+				return r.Header.Get("If-None-Match") == ""
+			}
+		}
+	}
+	return false
 }
 
 // parseNamespaces reads globs over namespaces.

@@ -187,6 +187,35 @@ func TestDangling(t *testing.T) {
 	}
 }
 
+// TestDanglingUnstored: who keeps no answer gets the same one while it is made, without a tag of
+// it; who names a tag, and who wants it indented, does not.
+func TestDanglingUnstored(t *testing.T) {
+	w := shop(t)
+	const path = "/v1/graph/dangling"
+	kept := w.get(t, path)
+	tag := kept.Header().Get("ETag")
+	for _, value := range []string{"no-store", "max-age=0, No-Store"} {
+		rec := w.get(t, path, "Cache-Control", value)
+		if rec.Code != 200 || rec.Body.String() != kept.Body.String() || rec.Header().Get("ETag") != "" || rec.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %d, %v, %s", value, rec.Code, rec.Header(), rec.Body)
+		}
+	}
+	if rec := w.get(t, path, "Cache-Control", "no-store", "If-None-Match", tag); rec.Code != 304 || tag == "" {
+		t.Errorf("with its tag %q it is %d", tag, rec.Code)
+	}
+	if rec := w.get(t, path+"?pretty", "Cache-Control", "no-store"); rec.Code != 200 || !strings.Contains(rec.Body.String(), "\n  \"items\"") {
+		t.Errorf("indented it is %d, %s", rec.Code, rec.Body)
+	}
+	for _, value := range []string{"no-cache", "no-stores"} {
+		if rec := w.get(t, path, "Cache-Control", value); rec.Header().Get("ETag") != tag {
+			t.Errorf("%s: the tag is %q, want %q", value, rec.Header().Get("ETag"), tag)
+		}
+	}
+	if rec := w.do(t, "HEAD", path, "Cache-Control", "no-store"); rec.Code != 200 || rec.Body.Len() > 0 {
+		t.Errorf("HEAD = %d with %d bytes", rec.Code, rec.Body.Len())
+	}
+}
+
 func TestGraphBadInput(t *testing.T) {
 	w := shop(t)
 	for _, c := range []struct {

@@ -75,7 +75,7 @@ func (q *query) summarize(ctx context.Context, f foundObjects) (*summary.Summary
 		return summary.SummarizeAs(ctx, wanted, f.objects, f.within(wanted.Paths()))
 	}
 	return summary.SummarizeAs(ctx, wanted, f.objects, func(dst []byte, i int) ([]byte, error) {
-		if named, ok := f.of(i).view.Spec.AppendIdentity(dst, f.objects[i]); ok {
+		if named, ok := f.of(i).view.Spec.AppendIdentity(dst, f.objects[i], cache.WholeIdentity); ok {
 			return named, nil
 		}
 		return f.objects[i].AppendJSON(dst)

@@ -35,7 +35,7 @@ type listing struct {
 func objectList(ctx context.Context, of *cache.View, page *cache.Page, v view) *listing {
 	spec := &of.Spec
 	enc := newEncoder(v, !spec.Aggregated)
-	if v.named {
+	if v.named != 0 {
 		enc.spec = func(*cache.Object) *cache.Spec { return spec }
 	} else {
 		enc.within = of.AppendWithin(v.paths, len(page.Objects))
@@ -62,17 +62,27 @@ func writeList(w http.ResponseWriter, r *http.Request, l *listing, v view) error
 	if err := sameRights(r.Context()); err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", v.output.mediaType())
 	if l.Metadata.Continue != "" && v.output != outputJSON && v.output != outputYAML {
 		w.Header().Set("Informerd-Continue", l.Metadata.Continue)
 	}
+	return writeOut(w, r, v.output.mediaType(), func(out *reply.Writer) error {
+		audit.From(r.Context()).Returned(l.count)
+		return writeItems(out, newListWriter(v), l)
+	})
+}
+
+// writeOut answers with what write writes, part by part.
+func writeOut(w http.ResponseWriter, r *http.Request, mediaType string, write func(*reply.Writer) error) error {
+	if err := sameRights(r.Context()); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", mediaType)
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	audit.From(r.Context()).Returned(l.count)
 	out := reply.New(r.Context(), w)
 	defer out.Release()
-	err := writeItems(out, newListWriter(v), l)
+	err := write(out)
 	if err == nil {
 		err = out.Finish()
 	}

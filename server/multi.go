@@ -94,7 +94,7 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	if !q.timely() && !q.explain && missing == nil && notModified(w, r, tag) {
 		return nil
 	}
-	a, err := askKinds(r.Context(), views, q.Query, q.table || q.named)
+	a, err := askKinds(r.Context(), views, q.Query, q.table || q.named != 0)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func kindsToken(r *http.Request, q *query) string {
 func (s *Server) kindsList(ctx context.Context, part *cache.Part[*kindsAnswer], v view) (*listing, error) {
 	a := part.About
 	enc := newEncoder(v, !slices.ContainsFunc(a.kinds, func(k *viewed) bool { return k.view.Spec.Aggregated }))
-	if v.named {
+	if v.named != 0 {
 		enc.spec = func(o *cache.Object) *cache.Spec { return &a.kindOf(o).view.Spec }
 	} else if len(a.kinds) == 1 {
 		enc.within = a.kinds[0].view.AppendWithin(v.paths, len(part.Objects))

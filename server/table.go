@@ -51,7 +51,7 @@ func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, 
 	if v.projection != nil {
 		enc.view = v
 	}
-	if v.named {
+	if v.named != 0 {
 		enc.spec = func(o *cache.Object) *cache.Spec { return &of(o).view.Spec }
 	}
 	l.Kind, l.APIVersion, l.Columns = "Table", apiVersion, t.columns

@@ -11,7 +11,7 @@ import (
 type view struct {
 	projection *rawjson.Projection // nil: whole objects
 	paths      []rawjson.Path      // all that is shown of objects; none: all of them
-	named      bool                // what is shown is known without unpacking objects
+	named      cache.Identity      // what is shown, where that is known without unpacking objects; else 0
 	metadata   bool                // as PartialObjectMetadata
 	table      bool                // as rows that the API server prints
 	columns    []column            // of output=csv, and of output=table with fields
@@ -77,7 +77,7 @@ func (v *view) parseFields(p params, always ...rawjson.Path) error {
 		for _, path := range paths {
 			v.columns = append(v.columns, column{path.String(), path})
 		}
-		v.named = cache.OfIdentity(paths)
+		v.named = cache.IdentityOf(paths)
 		return nil
 	case v.metadata:
 		paths = []rawjson.Path{metadataPath}
@@ -88,7 +88,7 @@ func (v *view) parseFields(p params, always ...rawjson.Path) error {
 	if v.projection, err = rawjson.CompileProjection(paths); err != nil {
 		return invalid("fields", "%v", err)
 	}
-	v.named, v.paths = cache.OfIdentity(paths), paths
+	v.named, v.paths = cache.IdentityOf(paths), paths
 	return nil
 }
 
@@ -161,7 +161,7 @@ func newEncoder(v view, unique bool) *encoder {
 // read appends what there is to see of o.
 func (e *encoder) read(dst []byte, o *cache.Object) ([]byte, error) {
 	if e.spec != nil {
-		if named, ok := e.spec(o).AppendIdentity(dst, o); ok {
+		if named, ok := e.spec(o).AppendIdentity(dst, o, cache.WholeIdentity); ok {
 			return named, nil
 		}
 	}
@@ -175,6 +175,11 @@ func (e *encoder) read(dst []byte, o *cache.Object) ([]byte, error) {
 func (e *encoder) append(dst []byte, o *cache.Object) ([]byte, error) {
 	if e.projection == nil {
 		return e.read(dst, o)
+	}
+	if e.spec != nil && !e.metadata {
+		if named, ok := e.spec(o).AppendIdentity(dst, o, e.named); ok {
+			return named, nil
+		}
 	}
 	raw, err := e.read(e.raw[:0], o)
 	if err != nil {

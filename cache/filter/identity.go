@@ -15,7 +15,7 @@ import (
 // taken for it.
 func ofIdentity(e ast.Expr) bool {
 	if e.Kind() == ast.SelectKind {
-		if path, ok := memberPath(e); ok && cache.OfIdentity([]rawjson.Path{path}) {
+		if path, ok := memberPath(e); ok && cache.IdentityOf([]rawjson.Path{path}) != 0 {
 			return true
 		}
 	}

@@ -70,10 +70,10 @@ func (q Query) Computed() bool {
 	return slices.ContainsFunc(slices.Concat(q.GroupBy, q.Facets), cache.Computed)
 }
 
-// OfIdentity reports whether q is about nothing but what cache.OfIdentity names.
+// OfIdentity reports whether q is about nothing but a cache.Identity.
 func (q Query) OfIdentity() bool {
 	paths := q.Paths()
-	return len(paths) == 0 || cache.OfIdentity(paths)
+	return len(paths) == 0 || cache.IdentityOf(paths) != 0
 }
 
 // Paths are all that q is about.

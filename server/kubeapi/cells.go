@@ -10,12 +10,14 @@ import (
 )
 
 // Cells are those of one row. They are put together when they are written: of 20,000 rows that
-// were printed before it takes longer to copy the cells than to write them.
+// were printed before it takes longer to copy the cells than to write them. All Cells of an
+// answer are for one goroutine at a time.
 type Cells struct {
 	made    []any             // for this answer
 	printed []json.RawMessage // else: as the API server wrote them, but for ages
 	columns []metav1.TableColumnDefinition
 	object  *cache.Object // whose age it is
+	ages    ages
 }
 
 // Append appends the cells as JSON, with commas between them. A row has not always as many as
@@ -35,7 +37,7 @@ func (c *Cells) Append(dst []byte) ([]byte, error) {
 			dst = append(dst, ',')
 		}
 		if i < len(c.columns) && isAge(c.columns[i]) {
-			dst = reply.AppendText(dst, age(c.object))
+			dst = reply.AppendText(dst, c.ages.of(c.object))
 		} else if dst, err = reply.AppendRaw(dst, cell); err != nil {
 			return dst, err
 		}

@@ -199,8 +199,9 @@ func (p *printer) lines(ctx context.Context, objs []*cache.Object) ([]metav1.Tab
 		return columns, all, nil
 	}
 	columns, printed := p.print(ctx, objs)
+	known := ages{}
 	for i, o := range objs {
-		all[i].cells = cellsOf(columns, printed[i], o)
+		all[i].cells = cellsOf(columns, printed[i], o, known)
 		if printed[i] != nil {
 			all[i].conditions = printed[i].conditions
 		}
@@ -225,11 +226,11 @@ func (a *API) columns(r cache.Resource) []metav1.TableColumnDefinition {
 }
 
 // cellsOf are the cells of o: as they were printed, but with an age of now.
-func cellsOf(columns []metav1.TableColumnDefinition, r *row, o *cache.Object) Cells {
+func cellsOf(columns []metav1.TableColumnDefinition, r *row, o *cache.Object, known ages) Cells {
 	if r == nil {
 		return Cells{made: unprinted(columns, o)}
 	}
-	return Cells{printed: r.cells, columns: columns, object: o}
+	return Cells{printed: r.cells, columns: columns, object: o, ages: known}
 }
 
 // unprinted are the cells of an object that was never printed, while the API
@@ -252,11 +253,27 @@ func unprinted(columns []metav1.TableColumnDefinition, o *cache.Object) []any {
 // isAge reports whether a column is the time since the object was created.
 func isAge(c metav1.TableColumnDefinition) bool { return c.Name == "Age" }
 
-func age(o *cache.Object) string {
-	if o.Created().IsZero() {
+func age(o *cache.Object) string { return ages(nil).of(o) }
+
+// ages are texts of ages in seconds, which is all that HumanDuration looks at: many objects of
+// an answer are of the same age.
+type ages map[int64]string
+
+func (a ages) of(o *cache.Object) string {
+	created := o.Created()
+	if created.IsZero() {
 		return "<unknown>"
 	}
-	return duration.HumanDuration(time.Since(o.Created()))
+	d := time.Since(created)
+	seconds := int64(d / time.Second)
+	text, ok := a[seconds]
+	if !ok {
+		text = duration.HumanDuration(d)
+		if a != nil {
+			a[seconds] = text
+		}
+	}
+	return text
 }
 
 // genericColumns are those of resources whose printing nothing is known of, or

@@ -89,7 +89,7 @@ func (c *danglingCommand) dangling(s *session, kinds []string) error {
 
 // ask reads an answer, which may be of as many references as there are pods.
 func (c *danglingCommand) ask(s *session, v url.Values) (*danglingAnswer, error) {
-	resp, err := s.Get(s.ctx, client.Path("graph", "dangling"), v)
+	resp, err := s.Get(s.ctx, client.Path("graph", "dangling"), v, "Cache-Control", "no-store")
 	if err != nil {
 		return nil, err
 	}
