@@ -29,8 +29,8 @@ type tableColumns struct {
 type tableRow struct {
 	Cluster  string          `json:"cluster,omitempty"`
 	Resource string          `json:"resource"`
-	Cells    []any           `json:"cells"`
 	Object   json.RawMessage `json:"object"` // its metadata, or the fields that were asked for
+	Cells    []any           `json:"cells"`
 }
 
 // table is what rows are made from.
@@ -68,13 +68,12 @@ func (t *table) appendRow(dst []byte, enc *encoder, o *cache.Object, cells *kube
 	if cluster := t.cluster(spec); cluster != "" {
 		dst = append(reply.AppendText(append(dst, `"cluster":`...), cluster), ',')
 	}
-	dst = append(reply.AppendText(append(dst, `"resource":`...), spec.Name()), `,"cells":[`...)
-	dst, err := cells.Append(dst)
+	dst, err := enc.append(append(reply.AppendText(append(dst, `"resource":`...), spec.Name()), `,"object":`...), o)
 	if err != nil {
 		return dst, err
 	}
-	dst, err = enc.append(append(dst, `],"object":`...), o)
-	return append(dst, '}'), err
+	dst, err = cells.Append(append(dst, `,"cells":[`...))
+	return append(dst, "]}"...), err
 }
 
 // print fills in columns, in the order in which resources appear, and cells.
@@ -89,9 +88,12 @@ func (t *table) print(ctx context.Context, api *kubeapi.API, objects []*cache.Ob
 		positions[r] = append(positions[r], i)
 	}
 	for _, r := range order {
-		those := make([]*cache.Object, len(positions[r]))
-		for n, i := range positions[r] {
-			those[n] = objects[i]
+		those := objects
+		if len(order) > 1 {
+			those = make([]*cache.Object, len(positions[r]))
+			for n, i := range positions[r] {
+				those[n] = objects[i]
+			}
 		}
 		printed, err := api.Print(ctx, r.view, those)
 		if err != nil {

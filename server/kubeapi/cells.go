@@ -15,8 +15,13 @@ import (
 type Cells struct {
 	made    []any             // for this answer
 	printed []json.RawMessage // else: as the API server wrote them, but for ages
+	object  *cache.Object     // whose age it is
+	*shared                   // nil: made
+}
+
+// shared is what the Cells of an answer have in common.
+type shared struct {
 	columns []metav1.TableColumnDefinition
-	object  *cache.Object // whose age it is
 	ages    ages
 }
 

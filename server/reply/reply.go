@@ -12,10 +12,12 @@ import (
 
 const (
 	// Whole is how much of an answer is held. One that is no longer leaves when
-	// it is complete, with its length; of a longer one, the next part is made
-	// when the one before has left.
+	// it is complete, with its length. Of a longer one, what follows leaves in parts of
+	// writeSize: a connection takes in one while its client reads the one before, so that
+	// the next is made meanwhile.
 	Whole = 512 << 10
-	// writeSize is what is written at a time. The deadline of a client that
+	// writeSize is what is written at a time, at most, and at least until the answer is
+	// complete. The deadline of a client that
 	// does not read is one of each write, so they must not be as large as they
 	// could be.
 	writeSize = 64 << 10
@@ -56,7 +58,8 @@ func (w *Writer) Append(add func(dst []byte) ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
-	if w.buf = buf; len(buf) <= Whole {
+	w.buf = buf
+	if len(buf) < writeSize || len(buf) <= Whole && !w.begun {
 		return nil
 	}
 	return w.write()

@@ -3,6 +3,7 @@ package terminal
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"slices"
 	"strings"
 	"unicode"
@@ -29,6 +30,7 @@ type gridBlock struct {
 	text  []byte
 	cells []uint32 // where each ends in text
 	rows  []uint32 // where each ends in cells
+	wide  bool     // not all of the text is of characters of one byte
 }
 
 // blockBytes is how long the text of a block is at least, but for the last one.
@@ -57,13 +59,17 @@ func (g *grid) value(v client.Value) {
 // endCell makes a cell of what was appended to the text since the last one.
 func (g *grid) endCell() {
 	start := int(end(g.cells, len(g.cells)))
-	g.text = oneLineFrom(g.text, start)
+	places := len(g.text) - start
+	if !isPlain(g.text[start:]) {
+		g.text = append(g.text[:start], bytes.Map(harmless, g.text[start:])...)
+		places, g.wide = utf8.RuneCount(g.text[start:]), true
+	}
 	column := len(g.cells) - int(end(g.rows, len(g.rows)))
 	g.cells = append(g.cells, uint32(len(g.text)))
 	if column == len(g.widths) {
 		g.widths = append(g.widths, 0)
 	}
-	g.widths[column] = max(g.widths[column], utf8.RuneCount(g.text[start:]))
+	g.widths[column] = max(g.widths[column], places)
 }
 
 func (g *grid) endRow() {
@@ -74,7 +80,7 @@ func (g *grid) endRow() {
 	b := g.gridBlock
 	g.full = append(g.full, b)
 	g.gridBlock = gridBlock{ // the next will be about as large
-		make([]byte, 0, len(b.text)+len(b.text)/8), make([]uint32, 0, len(b.cells)+len(b.cells)/8), make([]uint32, 0, len(b.rows)+len(b.rows)/8),
+		text: make([]byte, 0, len(b.text)+len(b.text)/8), cells: make([]uint32, 0, len(b.cells)+len(b.cells)/8), rows: make([]uint32, 0, len(b.rows)+len(b.rows)/8),
 	}
 }
 
@@ -107,28 +113,33 @@ func (g *grid) lines(out *bufio.Writer) {
 
 // line prints the cells of one row. In a grid with a header some have a colour.
 func (g *grid) line(out *bufio.Writer, b *gridBlock, from, to int) {
+	line := out.AvailableBuffer()
 	for i := from; i < to; i++ {
 		column, c := i-from, b.text[end(b.cells, i):b.cells[i]]
 		if g.colour && column < len(g.header) {
-			out.WriteString(paint(string(c), styleOf(g.header[column], string(c))))
+			line = append(line, paint(string(c), styleOf(g.header[column], string(c)))...)
 		} else {
-			out.Write(c)
+			line = append(line, c...)
 		}
 		if i < to-1 {
-			pad(out, g.widths[column]-utf8.RuneCount(c)+3)
+			places := len(c)
+			if b.wide {
+				places = utf8.RuneCount(c)
+			}
+			line = appendSpaces(line, g.widths[column]-places+3)
 		}
 	}
-	out.WriteByte('\n')
+	out.Write(append(line, '\n'))
 }
 
 const spaces = "                                                                "
 
-func pad(out *bufio.Writer, n int) {
+func appendSpaces(dst []byte, n int) []byte {
 	for n > len(spaces) {
-		out.WriteString(spaces)
+		dst = append(dst, spaces...)
 		n -= len(spaces)
 	}
-	out.WriteString(spaces[:n])
+	return append(dst, spaces[:n]...)
 }
 
 // width is how many characters are shown, where each takes one place.
@@ -138,23 +149,22 @@ func width(text string) int { return utf8.RuneCountInString(text) }
 // characters, C1 included, and those that change the direction of what follows. Objects
 // are written by others.
 func oneLine(text string) string {
-	if isPlain(text) {
-		return text
-	}
 	return strings.Map(harmless, text)
 }
 
-// oneLineFrom is oneLine for what text has from start on.
-func oneLineFrom(text []byte, start int) []byte {
-	if isPlain(text[start:]) {
-		return text
+// isPlain reports whether a text is of printable ASCII alone. It is read in words of eight
+// bytes: in one of them, taking a space from each byte borrows where one is less, and adding one
+// to each sets the high bit of what is more than a tilde.
+func isPlain(text []byte) bool {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; len(text) >= 8; text = text[8:] {
+		w := binary.LittleEndian.Uint64(text)
+		if ((w-ones*' ')|(w+ones)|w)&highs != 0 {
+			return false
+		}
 	}
-	return append(text[:start], bytes.Map(harmless, text[start:])...)
-}
-
-func isPlain[T string | []byte](text T) bool {
-	for i := 0; i < len(text); i++ {
-		if text[i] < ' ' || text[i] > '~' {
+	for _, c := range text {
+		if c < ' ' || c > '~' {
 			return false
 		}
 	}

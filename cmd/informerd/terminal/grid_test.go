@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/informerd/informerd/cmd/informerd/terminal/client"
 )
 
 // TestGrid: however many rows there are, each is printed as one by itself would be, under the
@@ -57,4 +59,59 @@ func plainGrid(rows [][]string) string {
 		out.WriteByte('\n')
 	}
 	return out.String()
+}
+
+// TestIsPlain: in words as byte by byte, wherever the byte is that makes the difference.
+func TestIsPlain(t *testing.T) {
+	for length := range 20 {
+		for at := range max(length, 1) {
+			for c := range 256 {
+				text := bytes.Repeat([]byte{' '}, length)
+				if length > 0 {
+					text[at] = byte(c)
+				}
+				if got, want := isPlain(text), length == 0 || c >= ' ' && c <= '~'; got != want {
+					t.Fatalf("%q: %v", text, got)
+				}
+			}
+		}
+	}
+}
+
+// TestRowsInAnyOrder: a row is the same whatever order its members come in, which are read as they
+// come.
+func TestRowsInAnyOrder(t *testing.T) {
+	columns := `[{"resource":"pods","namespaced":true,"columns":[{"name":"Name","format":"name","priority":0},{"name":"Node","priority":1},{"name":"Age","priority":0}]}]`
+	const resource, object, cells = `"resource":"pods"`, `"object":{"metadata":{"labels":{"b":"2","a":"1"},"namespace":"shop"}}`, `"cells":["web","\u003cnone\u003e","5\u0009m"]`
+	for _, row := range [][]string{{resource, object, cells}, {resource, cells, object}, {object, cells, resource}, {cells, resource, object}, {`"more":[{"cells":[]}]`, cells, object, resource}} {
+		g := &getCommand{selection: everywhere(), output: output{name: "wide"}, showLabels: true}
+		a := tableAnswer{tablePrinter: &tablePrinter{getCommand: g}}
+		for name, value := range map[string]string{"metadata": `{"resources":[{"resource":"pods","kind":"Pod"}]}`, "columns": columns} {
+			if err := a.member(name, client.NewValue([]byte(value))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(a.tables) == 0 { // metadata may have come after columns
+			t.Fatal("there are no tables")
+		}
+		if err := a.item(client.NewValue([]byte("{" + strings.Join(row, ",") + "}"))); err != nil {
+			t.Fatalf("%s: %v", row, err)
+		}
+		var out bytes.Buffer
+		w := bufio.NewWriter(&out)
+		a.tables[0].rows.print(w)
+		w.Flush()
+		if got, want := out.String(), "shop   web   <none>   5 m   a=1,b=2\n"; got != want {
+			t.Errorf("%s: %q, want %q", row, got, want)
+		}
+	}
+	a := tableAnswer{tablePrinter: &tablePrinter{getCommand: &getCommand{selection: everywhere()}}}
+	if err := a.member("columns", client.NewValue([]byte(columns))); err != nil {
+		t.Fatal(err)
+	}
+	for row, want := range map[string]string{`{"resource":"pods","object":{}}`: "without cells", `{"resource":"nodes","object":{},"cells":[]}`: "nodes"} {
+		if err := a.item(client.NewValue([]byte(row))); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want something about %q", row, err, want)
+		}
+	}
 }

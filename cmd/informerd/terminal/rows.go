@@ -48,30 +48,63 @@ func (a *tableAnswer) member(name string, value client.Value) error {
 	return nil
 }
 
-// item reads a row.
+// item reads a row. What is read when it comes is not passed once more.
 func (a *tableAnswer) item(item client.Value) error {
-	var cluster, resource, cells, object client.Value
+	var r tableRow
+	added := false
 	err := item.Members(func(name []byte, value client.Value) error {
 		switch string(name) {
 		case "cluster":
-			cluster = value
+			r.cluster = value
 		case "resource":
-			resource = value
-		case "cells":
-			cells = value
+			r.resource = value
 		case "object":
-			object = value
+			return r.readObject(value)
+		case "cells":
+			r.cells = value
+			if added = r.known && !r.resource.IsZero(); added { // as informerd writes it
+				return a.row(&r)
+			}
 		}
 		return nil
 	})
+	if err != nil || added {
+		return err
+	}
+	return a.row(&r)
+}
+
+// tableRow is what a row is made from.
+type tableRow struct {
+	cluster, resource, cells client.Value
+	known                    bool // what follows was read
+	namespace, labels        client.Value
+}
+
+func (r *tableRow) readObject(object client.Value) error {
+	r.known = true
+	return object.Members(func(name []byte, value client.Value) error {
+		if string(name) != "metadata" {
+			return nil
+		}
+		return value.Members(func(name []byte, value client.Value) error {
+			switch string(name) {
+			case "namespace":
+				r.namespace = value
+			case "labels":
+				r.labels = value
+			}
+			return nil
+		})
+	})
+}
+
+func (a *tableAnswer) row(r *tableRow) error {
+	t, err := a.table(r.cluster, r.resource)
 	if err != nil {
 		return err
 	}
-	t, err := a.table(cluster, resource)
-	if err != nil {
-		return err
-	}
-	return t.row(cluster, cells, object)
+	return t.row(r)
 }
 
 // table is the one that a row belongs to.
@@ -179,39 +212,19 @@ type printedTable struct {
 }
 
 // row adds a row.
-func (t *printedTable) row(cluster, cells, object client.Value) error {
-	g := &t.rows
-	if t.cluster {
-		g.value(cluster)
-	}
-	var namespace, labels client.Value
-	if !object.IsZero() {
-		err := object.Members(func(name []byte, value client.Value) error {
-			if string(name) != "metadata" {
-				return nil
-			}
-			return value.Members(func(name []byte, value client.Value) error {
-				switch string(name) {
-				case "namespace":
-					namespace = value
-				case "labels":
-					labels = value
-				}
-				return nil
-			})
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if t.showsNamespace() {
-		g.value(namespace)
-	}
-	if cells.IsZero() {
+func (t *printedTable) row(r *tableRow) error {
+	if r.cells.IsZero() {
 		return fmt.Errorf("the answer has a row of %s without cells", t.Resource)
 	}
+	g := &t.rows
+	if t.cluster {
+		g.value(r.cluster)
+	}
+	if t.showsNamespace() {
+		g.value(r.namespace)
+	}
 	i := 0
-	err := cells.Elements(func(cell client.Value) error {
+	err := r.cells.Elements(func(cell client.Value) error {
 		if i >= len(t.Columns) || t.Columns[i].Priority == 0 || t.name == "wide" {
 			if i < len(t.Columns) && t.Columns[i].Format == "name" {
 				g.text = append(g.text, t.prefix...)
@@ -222,7 +235,7 @@ func (t *printedTable) row(cluster, cells, object client.Value) error {
 		return nil
 	})
 	if t.showLabels {
-		g.cell(cmp.Or(labelText(labels), "<none>"))
+		g.cell(cmp.Or(labelText(r.labels), "<none>"))
 	}
 	g.endRow()
 	return err

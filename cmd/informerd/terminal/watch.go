@@ -215,7 +215,7 @@ func (p *changePrinter) line(cells []string, event bool) {
 			break
 		}
 		p.columns[i] = max(p.columns[i], width(c))
-		pad(out, p.columns[i]-width(c)+2)
+		out.Write(appendSpaces(out.AvailableBuffer(), p.columns[i]-width(c)+2))
 	}
 	out.WriteByte('\n')
 }

@@ -24,7 +24,8 @@ type Value struct {
 // answer is the text that Values are parts of.
 type answer struct {
 	text       []byte
-	begin, end int // of the value that was read last
+	begin, end int  // of the value that was read last
+	plain      bool // nothing is escaped in the string that was passed last
 }
 
 // NewValue is the JSON in text.
@@ -165,7 +166,7 @@ func (v Value) Text() string {
 // AppendText appends Text to dst.
 func (v Value) AppendText(dst []byte) []byte {
 	raw, err := v.Raw()
-	if err == nil && len(raw) >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+	if err == nil && len(raw) >= 2 && raw[0] == '"' && v.in.plain {
 		return append(dst, raw[1:len(raw)-1]...)
 	}
 	return append(dst, v.Text()...)
@@ -222,10 +223,11 @@ func (a *answer) skip(i int) (int, error) {
 	}
 	switch v[i] {
 	case '"':
-		end, _ := quote(v, i)
+		end, plain := quote(v, i)
 		if end < 0 {
 			return 0, errCut
 		}
+		a.plain = plain
 		return end, nil
 	case '{', '[':
 		return nested(v, i)

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"encoding/json"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -85,6 +86,60 @@ func TestValueThatIsNone(t *testing.T) {
 	for _, text := range []string{``, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a" 1}`, `{1:1}`, `{"a":1,}`, `[]`, `{"a":1 "b":2}`} {
 		if err := NewValue([]byte(text)).Members(func([]byte, Value) error { return nil }); err == nil {
 			t.Errorf("%s was read as an object", text)
+		}
+	}
+}
+
+// TestNested: where an object or array ends is found wherever it begins, whatever its strings
+// have in them, and of one that is cut off it is known that it is.
+func TestNested(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var random func(depth int) any
+	random = func(depth int) any {
+		switch n := r.IntN(8); {
+		case depth > 0 && n < 2:
+			a := make([]any, r.IntN(5))
+			for i := range a {
+				a[i] = random(depth - 1)
+			}
+			return a
+		case depth > 0 && n < 5:
+			o := map[string]any{}
+			for range r.IntN(4) {
+				o[random(0).(string)] = random(depth - 1)
+			}
+			return o
+		default:
+			var b strings.Builder
+			for range r.IntN(12) {
+				b.WriteString([]string{"a", `\`, `"`, "{", "}", "[", "]", "<", "|", "\n", "é", ",", "bcdefghi"}[r.IntN(13)])
+			}
+			return b.String()
+		}
+	}
+	for range 20_000 {
+		raw, err := json.Marshal([]any{random(4)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, after := strings.Repeat("x", r.IntN(9)), strings.Repeat(`"]`, r.IntN(9))
+		text := []byte(before + string(raw) + after)
+		if end, err := nested(text, len(before)); err != nil || end != len(before)+len(raw) {
+			t.Fatalf("%s: %d, %v, want %d", text, end, err, len(before)+len(raw))
+		}
+		cut := len(before) + r.IntN(len(raw))
+		if end, err := nested(text[:cut], len(before)); err == nil {
+			t.Fatalf("%s ends at %d", text[:cut], end)
+		}
+	}
+}
+
+func BenchmarkNested(b *testing.B) {
+	row := []byte(`{"resource":"pods","cells":["tax-worker-zzltxcgnb-zr49p","2/2","Running","0","17h","10.128.32.140","bench-node-364","\u003cnone\u003e","\u003cnone\u003e"],"object":{"metadata":{"namespace":"bench-19"}}}`)
+	b.SetBytes(int64(len(row)))
+	for b.Loop() {
+		if end, _ := nested(row, 0); end != len(row) {
+			b.Fatal(end)
 		}
 	}
 }
