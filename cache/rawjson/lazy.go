@@ -32,6 +32,15 @@ func (l Lazy) Text() string {
 	return textOf(l[1:end-1], plain)
 }
 
+// Written is a string as it stands between its quotes, if that is surely its text.
+func (l Lazy) Written() (raw []byte, plain bool) {
+	end, plain := skipText(l, 1)
+	if !plain {
+		return nil, false
+	}
+	return l[1 : end-1], true
+}
+
 // Get is the value that names lead to, one object inside the other; nil where there is
 // none. Of a name that occurs twice the last one counts.
 func (l Lazy) Get(names ...string) Lazy {
