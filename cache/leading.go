@@ -67,7 +67,7 @@ func (l *leading) list(ctx context.Context) ([]*Object, error) {
 // exact reports whether the indexes decide the query alone: what the planner
 // lets pass matches.
 func (m *Matcher) exact() bool {
-	if !m.scan.empty() {
+	if !m.scan.empty() || m.query.Shard != nil {
 		return false
 	}
 	for _, f := range m.fields {

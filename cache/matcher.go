@@ -224,7 +224,10 @@ func (m *Matcher) matchHeld(o *Object, current bool) bool {
 			return false
 		}
 	}
-	return m.labels == nil || m.labels.Matches(o.Labels())
+	if m.labels != nil && !m.labels.Matches(o.Labels()) {
+		return false
+	}
+	return m.query.Shard == nil || m.query.Shard.has(o)
 }
 
 // matchHeld is true where the JSON has to tell.

@@ -21,6 +21,8 @@ type Query struct {
 	Fields FieldSelector
 	// Terms are indexed values that must all hold.
 	Terms []Term
+	// Shard selects by a hash; nil means all.
+	Shard *Shard
 	// Filter selects by the whole of the object; nil means all.
 	Filter Filter
 	// Sort orders the objects; none means by namespace and name, which also
@@ -51,6 +53,9 @@ func (q Query) digest() [sha256.Size]byte {
 	part("s", q.Sort.String())
 	if q.Filter != nil {
 		part("c", q.Filter.String())
+	}
+	if q.Shard != nil {
+		part("h", q.Shard.String())
 	}
 	return sha256.Sum256([]byte(b.String()))
 }

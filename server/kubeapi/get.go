@@ -36,7 +36,8 @@ func (a *API) get(w http.ResponseWriter, r *http.Request, t *target) error {
 		return apierrors.NewNotFound(t.groupResource(), t.name)
 	}
 	if m.as == asTable {
-		return a.writeTable(w, r, t, m, &cache.Page{Result: cache.Result{Version: o.ResourceVersion(), Objects: []*cache.Object{o}}})
+		page := &cache.Page{Result: cache.Result{Version: o.ResourceVersion(), Objects: []*cache.Object{o}}}
+		return a.writeTable(w, r, t, m, page, listMeta{ResourceVersion: page.Version})
 	}
 	body, err := appendObject(nil, o, m.as)
 	if err != nil {

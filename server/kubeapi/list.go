@@ -53,9 +53,13 @@ func (a *API) listOrWatch(w http.ResponseWriter, r *http.Request, t *target) err
 	}
 	a.Freshness(w.Header(), t.view, page.Version)
 	if m.as == asTable {
-		return a.writeTable(w, r, t, m, page)
+		return a.writeTable(w, r, t, m, page, metaOf(page, opts))
 	}
-	return writeList(w, r, t, m, page, selects(opts))
+	meta := metaOf(page, opts)
+	if q.Shard != nil && m.as == "" {
+		meta.ShardInfo = &metav1.ShardInfo{Selector: q.Shard.String()}
+	}
+	return writeList(w, r, t, m, page, meta)
 }
 
 // warnPartial tells, in the words that kubectl prints, that the copy does not
@@ -85,7 +89,7 @@ func (a *API) warnPartial(w http.ResponseWriter, t *target) {
 // selects reports whether opts leave objects out.
 func selects(opts *internalversion.ListOptions) bool {
 	return opts.LabelSelector != nil && !opts.LabelSelector.Empty() ||
-		opts.FieldSelector != nil && !opts.FieldSelector.Empty()
+		opts.FieldSelector != nil && !opts.FieldSelector.Empty() || opts.ShardSelector != ""
 }
 
 // page is the part of a list that is asked for, of the version that is.
@@ -186,11 +190,14 @@ type listMeta struct {
 	ResourceVersion string `json:"resourceVersion"`
 	Continue        string `json:"continue,omitempty"`
 	Remaining       int    `json:"remainingItemCount,omitempty"`
+	// ShardInfo says of which part of all objects the list is; nil: of all. The API server does not
+	// say it in tables and lists of metadata.
+	ShardInfo *metav1.ShardInfo `json:"shardInfo,omitempty"`
 }
 
-func metaOf(page *cache.Page, selected bool) listMeta {
+func metaOf(page *cache.Page, opts *internalversion.ListOptions) listMeta {
 	meta := listMeta{ResourceVersion: page.Version, Continue: page.Continue, Remaining: page.Remaining}
-	if selected {
+	if selects(opts) {
 		meta.Remaining = 0
 	}
 	return meta
@@ -198,8 +205,8 @@ func metaOf(page *cache.Page, selected bool) listMeta {
 
 // writeList answers with a page, of which no more is held at a time than a
 // reply.Writer does, whatever its form.
-func writeList(w http.ResponseWriter, r *http.Request, t *target, m media, page *cache.Page, selected bool) error {
-	form, err := newListForm(t, m, metaOf(page, selected))
+func writeList(w http.ResponseWriter, r *http.Request, t *target, m media, page *cache.Page, meta listMeta) error {
+	form, err := newListForm(t, m, meta)
 	if err != nil {
 		return err
 	}

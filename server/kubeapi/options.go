@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/sharding"
 
 	"github.com/informerd/informerd/cache"
 )
@@ -47,6 +48,10 @@ func listOptions(r *http.Request, t *target) (*internalversion.ListOptions, erro
 // query is what opts select of a target.
 func query(t *target, opts *internalversion.ListOptions) (cache.Query, error) {
 	q := cache.Query{Labels: opts.LabelSelector}
+	var err error
+	if q.Shard, err = shardOf(opts); err != nil {
+		return q, err
+	}
 	if t.namespace != "" {
 		q.Namespaces = []string{escapeGlob.Replace(t.namespace)}
 	}
@@ -56,11 +61,23 @@ func query(t *target, opts *internalversion.ListOptions) (cache.Query, error) {
 	if err := selectFields(&q, t.groupResource(), opts.FieldSelector); err != nil || t.reader == nil {
 		return q, err
 	}
-	_, err := t.reader.Matcher(q)
+	_, err = t.reader.Matcher(q)
 	if hidden, ok := errors.AsType[*cache.InvalidError](err); ok {
 		err = apierrors.NewBadRequest("field label not supported: " + hidden.Message)
 	}
 	return q, err
+}
+
+// shardOf is the part of all objects that is asked for, nil for all of them.
+func shardOf(opts *internalversion.ListOptions) (*cache.Shard, error) {
+	if opts.ShardSelector == "" {
+		return nil, nil
+	}
+	selector, err := sharding.Parse(opts.ShardSelector)
+	if err != nil {
+		return nil, apierrors.NewBadRequest("invalid shard selector: " + err.Error())
+	}
+	return cache.NewShard(selector)
 }
 
 // escapeGlob keeps a namespace of a path from being read as a glob.

@@ -59,13 +59,13 @@ type line struct {
 }
 
 // writeTable answers with a page as a table.
-func (a *API) writeTable(w http.ResponseWriter, r *http.Request, t *target, m media, page *cache.Page) error {
+func (a *API) writeTable(w http.ResponseWriter, r *http.Request, t *target, m media, page *cache.Page, meta listMeta) error {
 	p := a.newPrinter(r, t)
 	p.version = m.version
 	if err := p.check(); err != nil {
 		return err
 	}
-	body, err := p.table(r.Context(), page.Objects, metaOf(page, p.selector != "" || r.URL.Query().Get("fieldSelector") != ""), false)
+	body, err := p.table(r.Context(), page.Objects, meta, false)
 	if err == nil {
 		err = t.rights.recheck(r.Context()) // it may have waited for the API server
 	}
