@@ -93,6 +93,14 @@ func (n *notifier) wakeLater() {
 	wakeAll(crowds)
 }
 
+// end wakes everybody, also those who are to be told later: there is nothing more to tell.
+func (n *notifier) end() {
+	n.mu.Lock()
+	crowds := append(n.now.leave(), n.later.leave()...)
+	n.mu.Unlock()
+	wakeAll(crowds)
+}
+
 // wakeAll wakes one crowd after the other, and lets others run in between.
 func wakeAll(crowds []chan struct{}) {
 	for _, ch := range crowds {

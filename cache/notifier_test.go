@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -154,6 +156,38 @@ func TestSubscriptionToldLater(t *testing.T) {
 		}
 		if reads > 6 {
 			t.Errorf("20 changes within %v were told in %d parts", 4*laterBy, reads)
+		}
+	})
+}
+
+// TestLaterEnds: who is to be told later is told at once that there is nothing more to tell; who
+// waits for a version is told with all others, and is not refused what is there.
+func TestLaterEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, err := NewStore(thingSpec, StoreOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.Replace("", nil, "100")
+		sub := watch(t, store, "")
+		ctx := WithTurns(t.Context(), &counted{later: true})
+		began := time.Now()
+		go func() {
+			time.Sleep(laterBy / 10)
+			store.Bookmark("", "105")
+		}()
+		soon, cancel := context.WithTimeout(ctx, laterBy/2)
+		defer cancel()
+		if err := store.WaitVersion(soon, "105"); err != nil || time.Since(began) > laterBy/5 {
+			t.Errorf("a version that was there after %v: %v, after %v", laterBy/10, err, time.Since(began))
+		}
+		go func() {
+			time.Sleep(laterBy)
+			began = time.Now()
+			store.Close()
+		}()
+		if _, err := sub.Next(ctx); !errors.Is(err, ErrStopped) || time.Since(began) > laterBy/5 {
+			t.Errorf("the end: %v, after %v", err, time.Since(began))
 		}
 	})
 }

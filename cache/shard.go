@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -16,7 +17,7 @@ import (
 type Shard struct {
 	selector string
 	field    func(*Object) string
-	ranges   []hashRange
+	ranges   []hashRange // in order
 }
 
 // hashRange is of 64-bit FNV-1a hashes, both ends included.
@@ -45,7 +46,22 @@ func NewShard(s sharding.Selector) (*Shard, error) {
 		}
 		shard.ranges = append(shard.ranges, hashes)
 	}
+	shard.ranges = mergedRanges(shard.ranges)
 	return shard, nil
+}
+
+// mergedRanges has each hash in one range at most, in order: a selector may be of a thousand of them.
+func mergedRanges(ranges []hashRange) []hashRange {
+	slices.SortFunc(ranges, func(a, b hashRange) int { return cmp.Compare(a.first, b.first) })
+	out := ranges[:0]
+	for _, r := range ranges {
+		if n := len(out); n > 0 && r.first <= out[n-1].last {
+			out[n-1].last = max(out[n-1].last, r.last)
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // parseHashRange reads a range whose end is not part of it, and may be one more than the largest
@@ -75,5 +91,14 @@ func (s *Shard) has(o *Object) bool {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(s.field(o))) // which has no errors
 	sum := h.Sum64()
-	return slices.ContainsFunc(s.ranges, func(r hashRange) bool { return r.first <= sum && sum <= r.last })
+	_, in := slices.BinarySearchFunc(s.ranges, sum, func(r hashRange, sum uint64) int {
+		switch {
+		case r.last < sum:
+			return -1
+		case r.first > sum:
+			return 1
+		}
+		return 0
+	})
+	return in
 }

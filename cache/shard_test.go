@@ -47,9 +47,9 @@ func TestShardAsKubernetes(t *testing.T) {
 	for range 300 {
 		var parts []string
 		key := []string{"object.metadata.uid", "object.metadata.namespace"}[r.IntN(2)]
-		for range 1 + r.IntN(3) {
+		for range 1 + r.IntN(6) {
 			start := r.Uint64()
-			end := start + 1 + r.Uint64N(1<<62)
+			end := start + 1 + r.Uint64N(1<<61)
 			text := fmt.Sprintf("0x%016x", end)
 			if end <= start {
 				text = "0x10000000000000000"

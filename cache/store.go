@@ -247,7 +247,7 @@ func (s *Store) Close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.notify.wake()
+	s.notify.end()
 }
 
 // presentFilter is the namespaceFilter of a Store's present Spec.

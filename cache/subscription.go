@@ -37,7 +37,7 @@ func (s *Store) WaitVersionIn(ctx context.Context, namespace, version string) er
 		return err
 	}
 	for {
-		changed := s.notify.wait(ctx)
+		changed := s.notify.wait(context.Background()) // it ends with one wake
 		reached, closed := s.reached(namespace, version)
 		switch {
 		case reached:
@@ -46,6 +46,9 @@ func (s *Store) WaitVersionIn(ctx context.Context, namespace, version string) er
 			return ErrStopped
 		}
 		if await(ctx, changed, nil) != nil {
+			if reached, _ := s.reached(namespace, version); reached {
+				return nil
+			}
 			return ErrTooNew
 		}
 	}

@@ -52,7 +52,7 @@ func (s *Store) TakeOver(from *Store) (ReplaceStats, error) {
 	from.mu.Unlock()
 	s.mu.Unlock()
 	s.notify.wake()
-	from.notify.wake()
+	from.notify.end()
 	return d.stats(), nil
 }
 

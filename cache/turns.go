@@ -26,9 +26,15 @@ func WithTurns(ctx context.Context, t Turns) context.Context {
 	return context.WithValue(context.WithValue(ctx, turnsKey{}, t), laterKey{}, t)
 }
 
-// WithoutTurns is for what goes on beside the question whose context it is. It is told of
-// changes when that is.
+// WithoutTurns is for what goes on beside the question whose context it is, and may be for
+// others, too.
 func WithoutTurns(ctx context.Context) context.Context {
+	return context.WithValue(BesideTurns(ctx), laterKey{}, nil)
+}
+
+// BesideTurns is for what goes on beside the question whose context it is, and for that alone: it
+// is told of changes when that is.
+func BesideTurns(ctx context.Context) context.Context {
 	return context.WithValue(context.WithValue(ctx, turnsKey{}, nil), heldKey{}, (*turn)(nil))
 }
 

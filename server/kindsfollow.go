@@ -74,7 +74,7 @@ func (k *kindsWatch) follow(ctx context.Context, name string, res *viewed) (bool
 	run, stop := context.WithCancel(ctx)
 	f.stop = stop
 	k.followers[name] = f
-	k.running.Go(func() { k.collect(cache.WithoutTurns(run), f) })
+	k.running.Go(func() { k.collect(cache.BesideTurns(run), f) })
 	return true, nil
 }
 

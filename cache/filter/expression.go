@@ -16,7 +16,6 @@ import (
 	"github.com/google/cel-go/interpreter"
 
 	"github.com/informerd/informerd/cache"
-	"github.com/informerd/informerd/cache/rawjson"
 )
 
 // expression is what Filter and Change have in common: a program that is true or false
@@ -26,7 +25,7 @@ type expression struct {
 	now     types.Timestamp
 	long    bool // it may take long enough to be interrupted
 	program cel.Program
-	plain   plain     // nil: cel-go is asked of every object
+	plain   plainAnswer
 	scratch sync.Pool // of *evaluation
 }
 
@@ -59,7 +58,7 @@ func (x *expression) compile(env *cel.Env, text string, now types.Timestamp) (*a
 		return nil, invalid("column 1: %v", err)
 	}
 	x.text, x.now, x.long, x.program = text, now, long, program
-	x.plain = plainOf(checked.NativeRep().Expr())
+	x.plain = plainAnswerOf(checked.NativeRep().Expr())
 	x.scratch.New = func() any { return &evaluation{now: now} }
 	return checked.NativeRep(), nil
 }
@@ -99,10 +98,8 @@ func (x *expression) String() string { return x.text }
 // match evaluates the expression on the JSON of an object, and of what it was before
 // where it asks for that; see Filter.Match.
 func (x *expression) match(ctx context.Context, object, old []byte) (ok bool, cost uint64, err error) {
-	if x.plain != nil {
-		if is, known := x.plain(rawjson.NewLazy(object)); known {
-			return is, plainCost, nil
-		}
+	if is, known := x.plain.of(object); known {
+		return is, x.plain.cost, nil
 	}
 	e := x.scratch.Get().(*evaluation)
 	defer x.scratch.Put(e)

@@ -15,32 +15,62 @@ import (
 // there, or is no text: what that means is for cel-go to say.
 type plain func(object rawjson.Lazy) (is, known bool)
 
-// plainCost is the cost of an answer without cel-go: about its time.
-const plainCost = 4
+const (
+	// plainCost is the cost of each comparison without cel-go: about its time.
+	plainCost = 4
+	// maxPlain is how large an object may be to be looked at without cel-go, and mostPlain how
+	// many comparisons there may be: each of them goes through the object from its beginning, and
+	// nothing interrupts it.
+	maxPlain  = 16 << 10
+	mostPlain = 8
+)
 
-// plainOf is the plain of an expression; nil if it has none.
-func plainOf(e ast.Expr) plain {
+// plainAnswer is how an expression is answered without cel-go.
+type plainAnswer struct {
+	plain
+	cost uint64
+}
+
+// of answers for an object in JSON; known is false where cel-go has to.
+func (a *plainAnswer) of(object []byte) (is, known bool) {
+	if a.plain == nil || len(object) > maxPlain {
+		return false, false
+	}
+	return a.plain(rawjson.NewLazy(object))
+}
+
+// plainAnswerOf is that of an expression, if it has one.
+func plainAnswerOf(e ast.Expr) (a plainAnswer) {
+	n := 0
+	if p := plainOf(e, &n); n <= mostPlain {
+		a = plainAnswer{p, uint64(n) * plainCost}
+	}
+	return a
+}
+
+// plainOf is the plain of an expression, nil if it has none, and counts its comparisons.
+func plainOf(e ast.Expr, n *int) plain {
 	if e.Kind() != ast.CallKind {
 		return nil
 	}
 	c := e.AsCall()
 	switch args := c.Args(); c.FunctionName() {
 	case operators.LogicalAnd:
-		return both(plainOf(args[0]), plainOf(args[1]), true)
+		return both(args, n, true)
 	case operators.LogicalOr:
-		return both(plainOf(args[0]), plainOf(args[1]), false)
+		return both(args, n, false)
 	case operators.LogicalNot:
-		return not(plainOf(args[0]))
+		return not(plainOf(args[0], n))
 	case operators.Equals:
-		return plainEqual(args[0], args[1])
+		return plainEqual(args[0], args[1], n)
 	case operators.NotEquals:
-		return not(plainEqual(args[0], args[1]))
+		return not(plainEqual(args[0], args[1], n))
 	case "startsWith":
-		return plainMember(c, bytes.HasPrefix, strings.HasPrefix)
+		return plainMember(c, n, bytes.HasPrefix, strings.HasPrefix)
 	case "endsWith":
-		return plainMember(c, bytes.HasSuffix, strings.HasSuffix)
+		return plainMember(c, n, bytes.HasSuffix, strings.HasSuffix)
 	case "contains":
-		return plainMember(c, bytes.Contains, strings.Contains)
+		return plainMember(c, n, bytes.Contains, strings.Contains)
 	}
 	return nil
 }
@@ -57,7 +87,11 @@ func not(p plain) plain {
 
 // both is a && b, or a || b: the second is asked only where the first is as said. In CEL either
 // may decide, whatever the other one says.
-func both(a, b plain, goesOn bool) plain {
+func both(args []ast.Expr, n *int, goesOn bool) plain {
+	if len(args) != 2 {
+		return nil
+	}
+	a, b := plainOf(args[0], n), plainOf(args[1], n)
 	if a == nil || b == nil {
 		return nil
 	}
@@ -69,7 +103,7 @@ func both(a, b plain, goesOn bool) plain {
 	}
 }
 
-func plainEqual(left, right ast.Expr) plain {
+func plainEqual(left, right ast.Expr, n *int) plain {
 	path, text := left, right
 	if left.Kind() == ast.LiteralKind {
 		path, text = right, left
@@ -78,11 +112,11 @@ func plainEqual(left, right ast.Expr) plain {
 	if !ok {
 		return nil
 	}
-	return plainText(path, func(raw []byte) bool { return string(raw) == want }, func(text string) bool { return text == want })
+	return plainText(path, n, func(raw []byte) bool { return string(raw) == want }, func(text string) bool { return text == want })
 }
 
 // plainMember is a call of a text's function with one that is written out.
-func plainMember(c ast.CallExpr, raw func(text, part []byte) bool, decoded func(text, part string) bool) plain {
+func plainMember(c ast.CallExpr, n *int, raw func(text, part []byte) bool, decoded func(text, part string) bool) plain {
 	if !c.IsMemberFunction() || len(c.Args()) != 1 {
 		return nil
 	}
@@ -91,15 +125,16 @@ func plainMember(c ast.CallExpr, raw func(text, part []byte) bool, decoded func(
 		return nil
 	}
 	written := []byte(part)
-	return plainText(c.Target(), func(text []byte) bool { return raw(text, written) }, func(text string) bool { return decoded(text, part) })
+	return plainText(c.Target(), n, func(text []byte) bool { return raw(text, written) }, func(text string) bool { return decoded(text, part) })
 }
 
 // plainText asks what a text at a path is, as it is written where that is all of it, or decoded.
-func plainText(path ast.Expr, written func(raw []byte) bool, decoded func(text string) bool) plain {
+func plainText(path ast.Expr, n *int, written func(raw []byte) bool, decoded func(text string) bool) plain {
 	names, ok := plainPath(path)
 	if !ok {
 		return nil
 	}
+	*n++
 	return func(object rawjson.Lazy) (is, known bool) {
 		v := object
 		for _, name := range names {

@@ -47,19 +47,19 @@ func TestPlain(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if f.plain == nil {
+		if f.plain.plain == nil {
 			continue
 		}
 		plain++
 		quick := f.plain
 		for range 8 {
 			raw := fmt.Sprintf(`{"c":%s,"a":%s%s}`, value(1), value(2), pick("", `,"c":"web"`))
-			if _, ok := quick([]byte(raw)); ok {
+			if _, ok := quick.of([]byte(raw)); ok {
 				known++
 			}
 			f.plain = quick
 			got := evaluated(f, []byte(raw))
-			f.plain = nil
+			f.plain = plainAnswer{}
 			if want := evaluated(f, []byte(raw)); got != want {
 				t.Fatalf("%s of %s: %s, want %s", text, raw, got, want)
 			}
@@ -80,8 +80,29 @@ func TestNotPlain(t *testing.T) {
 		if err != nil && !strings.Contains(text, "object == ") {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if err == nil && f.plain != nil {
+		if err == nil && f.plain.plain != nil {
 			t.Errorf("%s is answered without cel-go", text)
+		}
+	}
+}
+
+// TestPlainIsBounded: many comparisons, and large objects, are for cel-go, which bounds what it
+// takes; of others it costs as much as there are comparisons.
+func TestPlainIsBounded(t *testing.T) {
+	small, large := []byte(`{"a":"x"}`), []byte(`{"a":"`+strings.Repeat("x", maxPlain)+`"}`)
+	for n := range 3 * mostPlain {
+		f, err := Compile(strings.Repeat("object.a.contains('z') || ", n)+"object.a == 'x'", noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, known := f.plain.of(small); known != (n < mostPlain) {
+			t.Errorf("%d comparisons are answered without cel-go: %v", n+1, known)
+		}
+		if _, known := f.plain.of(large); known {
+			t.Error("a large object is looked at without cel-go")
+		}
+		if ok, cost, err := f.Match(t.Context(), small); !ok || err != nil || n < mostPlain && cost != uint64(n+1)*plainCost {
+			t.Errorf("%d comparisons: %v at cost %d, %v", n+1, ok, cost, err)
 		}
 	}
 }
@@ -92,7 +113,7 @@ func BenchmarkPlain(b *testing.B) {
 		b.Fatal(err)
 	}
 	object := []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-7d4b9c8f6d-x2x7k","namespace":"shop","uid":"f3a5463f-0850-448c-a518-c1a943d1b921","resourceVersion":"96923"}}`)
-	for name, plain := range map[string]plain{"plain": f.plain, "cel": nil} {
+	for name, plain := range map[string]plainAnswer{"plain": f.plain, "cel": {}} {
 		b.Run(name, func(b *testing.B) {
 			f.plain = plain
 			for b.Loop() {

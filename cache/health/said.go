@@ -50,6 +50,15 @@ func (s *said) emptied() said {
 	return said{conditions: s.conditions.emptied(), init: s.init.emptied(), containers: s.containers.emptied()}
 }
 
+// forget leaves nothing of what was read in the memory of s.
+func (s *said) forget() {
+	s.conditions.forget()
+	s.init.forget()
+	s.containers.forget()
+}
+
+func (l *list[E]) forget() { clear(l.all[:cap(l.all)]) }
+
 // list is an array of objects: where it begins, and what its elements are, if they are not more
 // than mostListed. Those of a longer one are read again for each who looks at them, as objects
 // that are up to no good have hundreds of thousands.

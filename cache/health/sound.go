@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache/rawjson"
 )
 
 // soundPod is the verdict on a pod that nothing is wrong with, as nearly all are, without a look
@@ -23,7 +25,7 @@ func soundPod(json []byte, o *object) (h Health, ok bool) {
 	}
 	status := json[at:]
 	length := o.said.parse(status)
-	if length == 0 || string(status[length:]) != "}" || len(o.said.observed) > 0 {
+	if length == 0 || string(status[length:]) != "}" || len(o.said.observed) > 0 && !observed(json, o.said.observed) {
 		return Health{}, false
 	}
 	p := parsePodStatus(o)
@@ -48,11 +50,35 @@ func SoundOf(kind schema.GroupKind) func(json []byte) bool {
 	}
 	return func(json []byte) bool {
 		in := rooms.Get().(*room)
-		defer rooms.Put(in)
+		defer func() {
+			in.parsed.said.forget() // the JSON is not ours to keep
+			in.parsed.empty(time.Time{})
+			rooms.Put(in)
+		}()
 		// Before all time, every failure of a container has been a short while ago.
 		in.parsed.empty(time.Time{})
 		_, ok := soundPod(json, &in.parsed)
 		return ok
+	}
+}
+
+// observed reports whether the generation of an object is the one that its status is about.
+func observed(json []byte, status value) (same bool) {
+	of := first(first(rawjson.NewLazy(json), "metadata"), "generation")
+	return len(of) > 0 && bytes.Equal(of.Raw(), status.Raw())
+}
+
+// first is the first member of a name, nil if there is none. What follows it is not read: API
+// servers write the generation near the beginning.
+func first(v value, name string) value {
+	if len(v) == 0 || v.Kind() != rawjson.Object {
+		return nil
+	}
+	for parts := v.Parts(); ; {
+		key, _, member, ok := parts.Next()
+		if !ok || string(key) == name {
+			return member
+		}
 	}
 }
 

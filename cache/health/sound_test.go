@@ -15,6 +15,9 @@ const wellPod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespa
 	`"spec":{"nodeName":"n1"},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}],` +
 	`"containerStatuses":[{"name":"web","ready":true,"restartCount":0,"state":{"running":{}},"lastState":{}}]}}`
 
+// observedPod is one that says which generation its status is about, as since Kubernetes 1.34.
+var observedPod = strings.NewReplacer(`"creationTimestamp"`, `"generation":3,"creationTimestamp"`, `"phase":"Running"`, `"observedGeneration":3,"phase":"Running"`).Replace(wellPod)
+
 // checkSound compares what is known at a glance with what the rule says.
 func checkSound(t *testing.T, pod string) (ok bool) {
 	t.Helper()
@@ -39,24 +42,26 @@ func checkSound(t *testing.T, pod string) (ok bool) {
 
 // TestSound: what is plainly well is judged as the rule does, and nothing else passes for it.
 func TestSound(t *testing.T) {
-	if !checkSound(t, wellPod) {
+	if !checkSound(t, wellPod) || !checkSound(t, observedPod) {
 		t.Error("the pod is not plainly well")
 	}
 	status := wellPod[strings.LastIndex(wellPod, `{"phase"`) : len(wellPod)-1]
 	for what, pod := range map[string]string{
-		"being deleted":        strings.Replace(wellPod, `"name":"a"`, `"name":"a","deletionTimestamp":"2026-01-01T00:00:00Z"`, 1),
-		"about an older one":   strings.Replace(wellPod, `"phase":`, `"observedGeneration":1,"phase":`, 1),
-		"not ready":            strings.Replace(wellPod, `"True"`, `"False"`, 1),
-		"waiting":              strings.Replace(wellPod, `{"running":{}}`, `{"waiting":{"reason":"CrashLoopBackOff"}}`, 1),
-		"flapping":             strings.Replace(wellPod, `"lastState":{}`, `"lastState":{"terminated":{"exitCode":1,"finishedAt":"2026-01-02T11:59:00Z"}},"restartCount":5`, 1),
-		"succeeded":            strings.Replace(wellPod, `"Running"`, `"Succeeded"`, 1),
-		"a status of a member": `{"kind":"Pod","metadata":{},"spec":{"a":1,"status":` + status + `}}`,
-		"a status in an array": `{"kind":"Pod","metadata":{},"spec":[{"a":1,"status":` + status + `}]}`,
-		"a status in a text":   `{"kind":"Pod","metadata":{"a":",\"status\":{"},"spec":{}}`,
-		"more after it":        wellPod[:len(wellPod)-1] + `,"more":{}}`,
-		"a space after it":     wellPod[:len(wellPod)-1] + ` }`,
-		"two of them":          wellPod[:len(wellPod)-1] + `,"status":{"phase":"Failed"}}`,
-		"none":                 `{"kind":"Pod","metadata":{},"spec":{}}`,
+		"about an older generation": strings.Replace(observedPod, `"generation":3`, `"generation":4`, 1),
+		"about none of its own":     strings.Replace(observedPod, `"generation":3,`, ``, 1),
+		"being deleted":             strings.Replace(wellPod, `"name":"a"`, `"name":"a","deletionTimestamp":"2026-01-01T00:00:00Z"`, 1),
+		"about an older one":        strings.Replace(wellPod, `"phase":`, `"observedGeneration":1,"phase":`, 1),
+		"not ready":                 strings.Replace(wellPod, `"True"`, `"False"`, 1),
+		"waiting":                   strings.Replace(wellPod, `{"running":{}}`, `{"waiting":{"reason":"CrashLoopBackOff"}}`, 1),
+		"flapping":                  strings.Replace(wellPod, `"lastState":{}`, `"lastState":{"terminated":{"exitCode":1,"finishedAt":"2026-01-02T11:59:00Z"}},"restartCount":5`, 1),
+		"succeeded":                 strings.Replace(wellPod, `"Running"`, `"Succeeded"`, 1),
+		"a status of a member":      `{"kind":"Pod","metadata":{},"spec":{"a":1,"status":` + status + `}}`,
+		"a status in an array":      `{"kind":"Pod","metadata":{},"spec":[{"a":1,"status":` + status + `}]}`,
+		"a status in a text":        `{"kind":"Pod","metadata":{"a":",\"status\":{"},"spec":{}}`,
+		"more after it":             wellPod[:len(wellPod)-1] + `,"more":{}}`,
+		"a space after it":          wellPod[:len(wellPod)-1] + ` }`,
+		"two of them":               wellPod[:len(wellPod)-1] + `,"status":{"phase":"Failed"}}`,
+		"none":                      `{"kind":"Pod","metadata":{},"spec":{}}`,
 	} {
 		if checkSound(t, pod) {
 			t.Errorf("%s: passes for plainly well", what)
@@ -68,7 +73,7 @@ func TestSound(t *testing.T) {
 // what is well is, and nothing is said of other kinds.
 func TestSoundAtAllTimes(t *testing.T) {
 	pods := SoundOf(schema.GroupKind{Kind: "Pod"})
-	if !pods([]byte(wellPod)) {
+	if !pods([]byte(wellPod)) || !pods([]byte(observedPod)) {
 		t.Error("the pod is not sound")
 	}
 	flapped := strings.Replace(wellPod, `"restartCount":0,"state":{"running":{}},"lastState":{}`, `"restartCount":5,"state":{"running":{}},"lastState":{"terminated":{"exitCode":1,"finishedAt":"2025-01-02T11:59:00Z"}}`, 1)
@@ -107,6 +112,7 @@ func TestSoundEqualsRule(t *testing.T) {
 // FuzzSound: whatever the document, what passes for plainly well is what the rule calls good.
 func FuzzSound(f *testing.F) {
 	f.Add(wellPod)
+	f.Add(observedPod)
 	f.Add(`{"a":{"b":1,"status":{"phase":"Running"}}}`)
 	f.Add(`{"a":"x,","status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
 	f.Fuzz(func(t *testing.T, pod string) {

@@ -149,7 +149,7 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request) error {
 // see it. Where the API server is asked instead, it judges by itself.
 func (a *API) serveResource(w http.ResponseWriter, r *http.Request, req *request, visible bool, timeout time.Duration) error {
 	t, unknown := a.target(req)
-	if (unknown != nil || t.lacks(cache.Scope{}) != nil) && a.passesRead(req) {
+	if (unknown != nil || t.lacks(cache.Scope{}) != nil && !(t.view.Spec.Watch && wantsShard(r))) && a.passesRead(req) {
 		return a.pass(w, r, req)
 	}
 	may, err := a.judge(r, req, visible)

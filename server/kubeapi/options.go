@@ -80,6 +80,12 @@ func shardOf(opts *internalversion.ListOptions) (*cache.Shard, error) {
 	return cache.NewShard(selector)
 }
 
+// wantsShard reports whether a part of all objects is asked for. Of what is watched that is not
+// passed on while the copy cannot answer: an API server that does not know the parameter answers
+// with all objects, and whoever then goes on to watch here would keep those of other parts and
+// never hear of them.
+func wantsShard(r *http.Request) bool { return r.URL.Query().Get("shardSelector") != "" }
+
 // escapeGlob keeps a namespace of a path from being read as a glob.
 var escapeGlob = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerd/informerd/cache"
 )
 
 // TestPassthrough: what is passed on, and what is not, by mode.
@@ -20,6 +22,7 @@ func TestPassthrough(t *testing.T) {
 		{"GET", "/apis/coordination.k8s.io/v1/leases", []Passthrough{PassReads, PassAll}},
 		{"GET", "/apis/coordination.k8s.io/v1/leases?watch=1", []Passthrough{PassReads, PassAll}},
 		{"GET", "/apis/other.example.com/v1/things", []Passthrough{PassReads, PassAll}},
+		{"GET", "/apis/coordination.k8s.io/v1/leases?shardSelector=x", []Passthrough{PassReads, PassAll}},
 		{"GET", "/api/v1/namespaces/a/pods/one/log?follow=true", []Passthrough{PassReads, PassAll}},
 		{"GET", "/clusters/default/api/v1/namespaces/a/pods/one/status", []Passthrough{PassReads, PassAll}},
 		{"GET", "/api/v1/namespaces/a/pods/one/exec?command=sh", []Passthrough{PassAll}},
@@ -123,6 +126,23 @@ func TestFlags(t *testing.T) {
 		r := httptest.NewRequest("GET", "/api/v1/namespaces/a/pods/one/log?"+query, nil)
 		if got := Streams(r); got != want {
 			t.Errorf("%q streams: %v", query, got)
+		}
+	}
+}
+
+// TestShardsAreNotPassedOn: while the copy of what is watched cannot answer, who asks for a shard is
+// refused for a moment, where others are passed on: the API server may know no shards.
+func TestShardsAreNotPassedOn(t *testing.T) {
+	w := newWorld(t)
+	w.modes.Passthrough = PassReads
+	w.pods.state = cache.Syncing
+	w.upstream.set(func(*http.Request) *http.Response { return jsonResponse(299, "passed on") })
+	const of = "shardSelector=shardRange(object.metadata.uid,'0x0000000000000000','0x8000000000000000')"
+	for target, want := range map[string]int{
+		"/api/v1/pods": 299, "/api/v1/pods?" + of: 503, "/api/v1/pods?watch=1&" + of: 503, "/api/v1/namespaces/a/pods?" + of: 503,
+	} {
+		if rec := w.do("GET", target, "Authorization", "Bearer caller"); rec.Code != want || want == 503 && !strings.Contains(rec.Body.String(), "retryAfterSeconds") {
+			t.Errorf("%s = %d, %v, %s; want %d", target, rec.Code, rec.Header(), rec.Body, want)
 		}
 	}
 }

@@ -16,10 +16,9 @@ const (
 	// writeSize: a connection takes in one while its client reads the one before, so that
 	// the next is made meanwhile.
 	Whole = 512 << 10
-	// writeSize is what is written at a time, at most, and at least until the answer is
-	// complete. The deadline of a client that
-	// does not read is one of each write, so they must not be as large as they
-	// could be.
+	// writeSize is what is written at a time, but for what is left at the end. The deadline of a
+	// client that does not read is one of each write, so they must not be as large as they could
+	// be.
 	writeSize = 64 << 10
 	// checkEvery is how many times something is appended between two looks at
 	// the context.
@@ -62,7 +61,7 @@ func (w *Writer) Append(add func(dst []byte) ([]byte, error)) error {
 	if len(buf) < writeSize || len(buf) <= Whole && !w.begun {
 		return nil
 	}
-	return w.write()
+	return w.writeParts()
 }
 
 // Finish writes what has not left yet.
@@ -73,21 +72,39 @@ func (w *Writer) Finish() error {
 	return w.write()
 }
 
-func (w *Writer) write() error {
-	for rest := w.buf; len(rest) > 0; {
-		if err := w.ctx.Err(); err != nil {
-			return err
-		}
-		w.begun = true
-		n, err := w.w.Write(rest[:min(len(rest), writeSize)])
+// writeParts writes all that makes whole parts, and keeps the rest.
+func (w *Writer) writeParts() error {
+	rest := w.buf
+	for len(rest) >= writeSize {
+		n, err := w.writePart(rest[:writeSize])
 		if err != nil {
-			w.gone = true
 			return err
 		}
 		rest = rest[n:]
 	}
-	w.buf = w.buf[:0]
+	w.buf = w.buf[:copy(w.buf, rest)]
 	return nil
+}
+
+func (w *Writer) writePart(part []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	w.begun = true
+	n, err := w.w.Write(part)
+	if err != nil {
+		w.gone = true
+	}
+	return n, err
+}
+
+func (w *Writer) write() error {
+	if err := w.writeParts(); err != nil || len(w.buf) == 0 {
+		return err
+	}
+	_, err := w.writePart(w.buf)
+	w.buf = w.buf[:0]
+	return err
 }
 
 // Begun reports whether the client has, or may have, a part of the answer. Until

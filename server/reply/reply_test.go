@@ -128,3 +128,45 @@ func (w *writesThen) Write(p []byte) (int, error) {
 	}
 	return w.ResponseWriter.Write(p)
 }
+
+// TestParts: once an answer has begun it leaves in whole parts, however much is appended at a time,
+// and what is left at its end.
+func TestParts(t *testing.T) {
+	for _, piece := range []int{100, 1000, writeSize - 1, writeSize + 1, 5*writeSize + 3} {
+		rec := &partsRecorder{ResponseRecorder: httptest.NewRecorder()}
+		out := New(t.Context(), rec)
+		size := 0
+		for size <= Whole+10*writeSize {
+			if err := out.Append(appendText(strings.Repeat("x", piece))); err != nil {
+				t.Fatal(err)
+			}
+			size += piece
+		}
+		held := size
+		for _, n := range rec.parts {
+			held -= n
+		}
+		if held >= writeSize {
+			t.Errorf("in pieces of %d, %d bytes are held when it has begun", piece, held)
+		}
+		if err := out.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		out.Release()
+		last := len(rec.parts) - 1
+		if rec.Body.Len() != size || slices.ContainsFunc(rec.parts[:last], func(n int) bool { return n != writeSize }) || rec.parts[last] > writeSize {
+			t.Errorf("in pieces of %d, %d bytes left as %d in parts of %v", piece, size, rec.Body.Len(), rec.parts)
+		}
+	}
+}
+
+// partsRecorder notes how long each write is.
+type partsRecorder struct {
+	*httptest.ResponseRecorder
+	parts []int
+}
+
+func (r *partsRecorder) Write(p []byte) (int, error) {
+	r.parts = append(r.parts, len(p))
+	return r.ResponseRecorder.Write(p)
+}
