@@ -187,8 +187,15 @@ const glanceRoom = 1 << 16
 type glanceReader struct {
 	*glance
 	resource, read int // which resource the next item is of, and how many were read of it
-	about, before  partial
-	title, titled  string // of objects of a kind and apiVersion, less the name; of which
+	about, before  glanced
+	title          string // of objects like before, less the name
+	text           []byte
+}
+
+// glanced is what is read of an item.
+type glanced struct {
+	kind, apiVersion, namespace string
+	name                        client.Value
 }
 
 func (r *glanceReader) item(item client.Value) error {
@@ -199,33 +206,44 @@ func (r *glanceReader) item(item client.Value) error {
 		n := max(0, min(r.objects(), glanceRoom))
 		r.versions, r.keys = make(map[string]version, n), make([]string, 0, n)
 	}
-	r.before, r.about = r.about, partial{}
+	r.before, r.about = r.about, glanced{}
 	if err := item.Members(r.member); err != nil {
 		return err
 	}
 	for ; r.resource < len(r.resources) && r.read == r.resources[r.resource].Objects; r.resource++ {
 		r.read = 0
 	}
-	if r.resource == len(r.resources) || r.resources[r.resource].Kind != r.about.Kind {
+	if r.resource == len(r.resources) || r.resources[r.resource].Kind != r.about.kind {
 		return errUnclear
 	}
 	r.read++
-	if of := r.about.APIVersion + " " + r.about.Kind; of != r.titled {
-		r.titled, r.title = of, r.about.typeName()+"/"
+	if r.title == "" || r.about.kind != r.before.kind || r.about.apiVersion != r.before.apiVersion {
+		r.title = typeName(r.about.kind, groupOf(r.about.apiVersion)) + "/"
 	}
-	m := &r.about.Metadata
-	key := r.resources[r.resource].name() + " " + m.Namespace + "/" + m.Name
-	r.versions[key] = version{title: r.title + m.Name, name: m.Name}
-	r.keys = append(r.keys, key)
+	r.note(r.resources[r.resource].name())
 	return nil
+}
+
+// note notes an object of a resource. All texts of it are parts of one.
+func (r *glanceReader) note(resource string) {
+	r.text = append(append(append(append(r.text[:0], resource...), ' '), r.about.namespace...), '/')
+	if !r.about.name.IsZero() {
+		r.text = r.about.name.AppendText(r.text)
+	}
+	key := len(r.text)
+	name := key - len(resource) - len(" /") - len(r.about.namespace)
+	r.text = append(append(r.text, r.title...), r.text[key-name:key]...)
+	text := string(r.text)
+	r.versions[text[:key]] = version{title: text[key:], name: text[key+len(r.title):]}
+	r.keys = append(r.keys, text[:key])
 }
 
 func (r *glanceReader) member(name []byte, value client.Value) error {
 	switch string(name) {
 	case "kind":
-		r.about.Kind = value.TextAs(r.before.Kind)
+		r.about.kind = value.TextAs(r.before.kind)
 	case "apiVersion":
-		r.about.APIVersion = value.TextAs(r.before.APIVersion)
+		r.about.apiVersion = value.TextAs(r.before.apiVersion)
 	case "metadata":
 		return value.Members(r.metadata)
 	}
@@ -235,9 +253,9 @@ func (r *glanceReader) member(name []byte, value client.Value) error {
 func (r *glanceReader) metadata(name []byte, value client.Value) error {
 	switch string(name) {
 	case "name":
-		r.about.Metadata.Name = value.Text()
+		r.about.name = value
 	case "namespace":
-		r.about.Metadata.Namespace = value.TextAs(r.before.Metadata.Namespace)
+		r.about.namespace = value.TextAs(r.before.namespace)
 	}
 	return nil
 }
