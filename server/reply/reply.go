@@ -12,13 +12,12 @@ import (
 
 const (
 	// Whole is how much of an answer is held. One that is no longer leaves when
-	// it is complete, with its length. Of a longer one, what follows leaves in parts of
-	// writeSize: a connection takes in one while its client reads the one before, so that
-	// the next is made meanwhile.
+	// it is complete, with its length; of a longer one, the next part is made
+	// when the one before has left.
 	Whole = 512 << 10
-	// writeSize is what is written at a time, but for what is left at the end. The deadline of a
-	// client that does not read is one of each write, so they must not be as large as they could
-	// be.
+	// writeSize is what is written at a time. The deadline of a client that
+	// does not read is one of each write, so they must not be as large as they
+	// could be.
 	writeSize = 64 << 10
 	// checkEvery is how many times something is appended between two looks at
 	// the context.
@@ -57,11 +56,10 @@ func (w *Writer) Append(add func(dst []byte) ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
-	w.buf = buf
-	if len(buf) < writeSize || len(buf) <= Whole && !w.begun {
+	if w.buf = buf; len(buf) <= Whole {
 		return nil
 	}
-	return w.writeParts()
+	return w.write()
 }
 
 // Finish writes what has not left yet.
@@ -72,39 +70,21 @@ func (w *Writer) Finish() error {
 	return w.write()
 }
 
-// writeParts writes all that makes whole parts, and keeps the rest.
-func (w *Writer) writeParts() error {
-	rest := w.buf
-	for len(rest) >= writeSize {
-		n, err := w.writePart(rest[:writeSize])
+func (w *Writer) write() error {
+	for rest := w.buf; len(rest) > 0; {
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		w.begun = true
+		n, err := w.w.Write(rest[:min(len(rest), writeSize)])
 		if err != nil {
+			w.gone = true
 			return err
 		}
 		rest = rest[n:]
 	}
-	w.buf = w.buf[:copy(w.buf, rest)]
-	return nil
-}
-
-func (w *Writer) writePart(part []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	w.begun = true
-	n, err := w.w.Write(part)
-	if err != nil {
-		w.gone = true
-	}
-	return n, err
-}
-
-func (w *Writer) write() error {
-	if err := w.writeParts(); err != nil || len(w.buf) == 0 {
-		return err
-	}
-	_, err := w.writePart(w.buf)
 	w.buf = w.buf[:0]
-	return err
+	return nil
 }
 
 // Begun reports whether the client has, or may have, a part of the answer. Until
