@@ -86,14 +86,18 @@ func TestNotifierTellsLater(t *testing.T) {
 		var n notifier
 		turns := &counted{later: true}
 		ctx := WithTurns(t.Context(), turns)
-		now, later := n.wait(t.Context()), n.wait(ctx)
+		now, later, others := n.wait(t.Context()), n.wait(ctx), n.wait(WithoutTurns(ctx))
 		var all []<-chan struct{}
 		for range 3 * crowd {
-			all = append(all, n.wait(WithoutTurns(ctx)))
+			all = append(all, n.wait(BesideTurns(ctx)))
 		}
 		n.wake()
-		if isOpen(now) || !isOpen(later) {
+		if isOpen(now) || !isOpen(later) || !isOpen(all[0]) {
 			t.Error("at once: all are told, or nobody is")
+		}
+		synctest.Wait()
+		if isOpen(others) {
+			t.Error("what may be for others, too, is told later")
 		}
 		time.Sleep(laterBy / 2)
 		n.wake()
@@ -123,7 +127,7 @@ func TestNotifierTellsLater(t *testing.T) {
 		}
 
 		turns.later = false
-		at := n.wait(WithoutTurns(ctx))
+		at := n.wait(BesideTurns(ctx))
 		if n.wake(); isOpen(at) {
 			t.Error("who is behind no more is told later")
 		}
