@@ -52,7 +52,7 @@ func (s *Spec) AppendIdentity(dst []byte, o *Object, wanted Identity) (_ []byte,
 	}
 	w := identityWriter{append(dst, '{'), wanted}
 	if s.CRDUID != "" { // kept as a map, which is written in the order of its keys
-		w.member(identityVersion, `"apiVersion":`, s.apiVersion())
+		w.member(identityVersion, `"apiVersion":`, s.GVR.GroupVersion().String())
 		w.member(identityKind, `"kind":`, s.Kind)
 		w.open()
 		w.member(identityName, `"name":`, o.Name())
@@ -62,21 +62,13 @@ func (s *Spec) AppendIdentity(dst []byte, o *Object, wanted Identity) (_ []byte,
 		return w.close(), true
 	}
 	w.member(identityKind, `"kind":`, s.Kind)
-	w.member(identityVersion, `"apiVersion":`, s.apiVersion())
+	w.member(identityVersion, `"apiVersion":`, s.GVR.GroupVersion().String())
 	w.open()
 	w.member(identityName, `"name":`, o.Name())
 	w.member(identityNamespace, `"namespace":`, o.Namespace())
 	w.member(identityUID, `"uid":`, o.UID())
 	w.member(identityResourceVersion, `"resourceVersion":`, o.ResourceVersion())
 	return w.close(), true
-}
-
-// apiVersion is that of the objects.
-func (s *Spec) apiVersion() string {
-	if s.GVR.Group == "" {
-		return s.GVR.Version
-	}
-	return s.GVR.Group + "/" + s.GVR.Version
 }
 
 // identityWriter writes the wanted members of an object and of its metadata.

@@ -76,13 +76,7 @@ func (n *notifier) wake() {
 		time.AfterFunc(laterBy, n.wakeLater)
 	}
 	n.mu.Unlock()
-	if len(crowds) == 0 {
-		return
-	}
-	close(crowds[0])
-	if len(crowds) > 1 {
-		go wakeAll(crowds[1:])
-	}
+	wakeFrom(crowds)
 }
 
 func (n *notifier) wakeLater() {
@@ -98,7 +92,18 @@ func (n *notifier) end() {
 	n.mu.Lock()
 	crowds := append(n.now.leave(), n.later.leave()...)
 	n.mu.Unlock()
-	wakeAll(crowds)
+	wakeFrom(crowds)
+}
+
+// wakeFrom wakes the first crowd at once, and has the others follow: who calls it holds locks.
+func wakeFrom(crowds []chan struct{}) {
+	if len(crowds) == 0 {
+		return
+	}
+	close(crowds[0])
+	if len(crowds) > 1 {
+		go wakeAll(crowds[1:])
+	}
 }
 
 // wakeAll wakes one crowd after the other, and lets others run in between.

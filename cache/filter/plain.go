@@ -136,13 +136,8 @@ func plainText(path ast.Expr, n *int, written func(raw []byte) bool, decoded fun
 	}
 	*n++
 	return func(object rawjson.Lazy) (is, known bool) {
-		v := object
-		for _, name := range names {
-			if v = firstMember(v, name); v == nil {
-				return false, false
-			}
-		}
-		if v.Kind() != rawjson.String {
+		v := object.First(names...) // as jsonMap has it
+		if v == nil || v.Kind() != rawjson.String {
 			return false, false
 		}
 		if raw, plain := v.Written(); plain {
@@ -176,22 +171,6 @@ func plainPath(e ast.Expr) (names []string, ok bool) {
 			names, e = append([]string{name}, names...), c.Args()[0]
 		default:
 			return nil, false
-		}
-	}
-}
-
-// firstMember is the first member of a name, as jsonMap has it; nil if there is none.
-func firstMember(v rawjson.Lazy, name string) rawjson.Lazy {
-	if v.Kind() != rawjson.Object {
-		return nil
-	}
-	for parts := v.Parts(); ; {
-		key, plain, value, ok := parts.Next()
-		if !ok {
-			return nil
-		}
-		if plain && string(key) == name || !plain && rawjson.KeyText(key, false) == name {
-			return value
 		}
 	}
 }

@@ -62,24 +62,11 @@ func SoundOf(kind schema.GroupKind) func(json []byte) bool {
 	}
 }
 
-// observed reports whether the generation of an object is the one that its status is about.
+// observed reports whether the generation of an object is the one that its status is about. API
+// servers write it near the beginning.
 func observed(json []byte, status value) (same bool) {
-	of := first(first(rawjson.NewLazy(json), "metadata"), "generation")
+	of := rawjson.NewLazy(json).First("metadata", "generation")
 	return len(of) > 0 && bytes.Equal(of.Raw(), status.Raw())
-}
-
-// first is the first member of a name, nil if there is none. What follows it is not read: API
-// servers write the generation near the beginning.
-func first(v value, name string) value {
-	if len(v) == 0 || v.Kind() != rawjson.Object {
-		return nil
-	}
-	for parts := v.Parts(); ; {
-		key, _, member, ok := parts.Next()
-		if !ok || string(key) == name {
-			return member
-		}
-	}
 }
 
 // statusAt is where the last object begins that is called status, -1 if there is none.

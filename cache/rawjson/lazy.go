@@ -53,6 +53,27 @@ func (l Lazy) Get(names ...string) Lazy {
 	return l
 }
 
+// First is Get, but that of a name that occurs twice the first one counts: nothing behind it is
+// read.
+func (l Lazy) First(names ...string) Lazy {
+	for _, name := range names {
+		if len(l) == 0 || l.Kind() != Object {
+			return nil
+		}
+		l = l.first(name)
+	}
+	return l
+}
+
+func (l Lazy) first(name string) Lazy {
+	for parts := l.Parts(); ; {
+		key, plain, value, ok := parts.Next()
+		if !ok || plain && string(key) == name || !plain && KeyText(key, false) == name {
+			return value
+		}
+	}
+}
+
 // Raw returns exactly the value.
 func (l Lazy) Raw() []byte {
 	if end := skipValue(l, 0, 0); end >= 0 {

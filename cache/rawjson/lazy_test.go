@@ -125,3 +125,17 @@ func TestPartsPassed(t *testing.T) {
 		}
 	}
 }
+
+// TestFirst: of names that occur twice the first counts, and where one leads nowhere there is
+// nothing.
+func TestFirst(t *testing.T) {
+	src := []byte(`{"a":{"b":1,"\u0063":"x","b":2},"d":[{"b":3}],"a":{"b":4,"e":5},"f":null}`)
+	for path, want := range map[string]string{
+		"a b": "1", "a c": `"x"`, "a e": "", "d b": "", "f b": "", "f": "null", "g": "", "a b x": "", "": string(src),
+	} {
+		got := NewLazy(src).First(strings.Fields(path)...)
+		if want == "" && got != nil || want != "" && (len(got) == 0 || string(got.Raw()) != want) {
+			t.Errorf("%q is %s, want %s", path, got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -41,7 +42,11 @@ func TestShards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Stop() })
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Errorf("stop the cluster: %v", err)
+		}
+	})
 	for _, ns := range []string{"shard-a", "shard-b", "shard-c", "shard-d"} {
 		createNamespace(t, c, ns)
 		for n := range 12 {
@@ -72,8 +77,11 @@ func TestShards(t *testing.T) {
 			}
 			all := versions{}
 			for _, s := range parts {
-				got, _ := ours[s].held()
-				peer, _ := theirs[s].held()
+				got, err := ours[s].held()
+				peer, perr := theirs[s].held()
+				if err := errors.Join(err, perr); err != nil {
+					return err
+				}
 				if diff := cmp.Diff(peer, got); diff != "" {
 					return fmt.Errorf("%s: -API server's +informerd's\n%s", s, diff)
 				}
