@@ -116,6 +116,9 @@ func (p Path) String() string { return p.s }
 // IsZero reports whether p is the zero Path, which selects nothing.
 func (p Path) IsZero() bool { return p.s == "" }
 
+// Len is how many steps p has.
+func (p Path) Len() int { return len(p.steps()) }
+
 // Field is the path of a field of what p selects.
 func (p Path) Field(name string) Path {
 	var b strings.Builder

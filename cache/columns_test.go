@@ -1,0 +1,516 @@
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+// pathFilter matches where the member at a path is a text, and notes how much it was given to
+// read.
+type pathFilter struct {
+	path rawjson.Path
+	want string
+	read *atLeast
+}
+
+type atLeast struct {
+	mu       sync.Mutex
+	longest  int
+	distinct int
+}
+
+func (f pathFilter) String() string                          { return f.path.String() + f.want }
+func (f pathFilter) Hints() Hints                            { return Hints{} }
+func (f pathFilter) Clock() bool                             { return false }
+func (f pathFilter) OfIdentity() bool                        { return false }
+func (f pathFilter) Within() (paths []rawjson.Path, ok bool) { return []rawjson.Path{f.path}, true }
+func (f pathFilter) Match(_ context.Context, raw []byte) (ok bool, cost uint64, err error) {
+	f.read.mu.Lock()
+	f.read.longest = max(f.read.longest, len(raw))
+	f.read.mu.Unlock()
+	return wantsAt(raw, f.path, f.want)
+}
+
+func wantsAt(raw []byte, path rawjson.Path, want string) (ok bool, cost uint64, err error) {
+	e, err := rawjson.CompileExtractor([]rawjson.Path{path})
+	if err != nil {
+		return false, 0, err
+	}
+	err = e.Each(raw, func(v rawjson.Value) bool { ok = ok || string(v.Text) == want; return true })
+	return ok, 1, err
+}
+
+// numbered is an object whose spec.n changes, much longer than that.
+func numbered(t testing.TB, s *Store, i, n, version int) *Object {
+	t.Helper()
+	raw := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"namespace":"team-%d","name":"thing-%d","uid":"uid-%d","resourceVersion":"%d"},"spec":{"n":%d,"text":%q},"status":{"n":"%d"}}`,
+		i%7, i, i, version, n, strings.Repeat(fmt.Sprint("text of ", i, " "), 40), i%3)
+	o, err := s.Decode([]byte(raw), "example.com/v1", "Thing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func numberedStore(t testing.TB, n int) *Store {
+	t.Helper()
+	s := newStore(t, Spec{Resource: podResource, Kind: "Thing", Namespaced: true})
+	var all []*Object
+	for i := range n {
+		all = append(all, numbered(t, s, i, i%10, i+1))
+	}
+	s.Replace("", all, fmt.Sprint(n))
+	return s
+}
+
+// TestColumnsSayTheSame asks the same again and again while objects come, change and go.
+func TestColumnsSayTheSame(t *testing.T) {
+	s := numberedStore(t, 600)
+	random := rand.New(rand.NewPCG(1, 2))
+	version := 10_000
+	read := &atLeast{}
+	for round := range 60 {
+		for range random.IntN(30) {
+			version++
+			i := random.IntN(700)
+			if kind := random.IntN(4); kind == 0 {
+				s.Apply("", Deleted, numbered(t, s, i, 0, version))
+			} else {
+				s.Apply("", Modified, numbered(t, s, i, random.IntN(10), version))
+			}
+		}
+		for _, path := range []string{"spec.n", "status.n"} {
+			p, err := rawjson.ParsePath(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read.longest = 0
+			want := fmt.Sprint(random.IntN(10))
+			q := Query{Filter: pathFilter{path: p, want: want, read: read}}
+			selected := selectedKeys(t, s, q)
+			var all []string
+			for _, o := range s.objectsOf("") {
+				raw, err := o.JSON()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ok, _, err := wantsAt(raw, p, want); err != nil {
+					t.Fatal(err)
+				} else if ok {
+					all = append(all, o.Key().String())
+				}
+			}
+			slices.Sort(all)
+			if !slices.Equal(selected, all) {
+				t.Fatalf("round %d: %s == %s selects %d objects, want %d", round, path, want, len(selected), len(all))
+			}
+			if round > columnAfter && read.longest > 100 {
+				t.Fatalf("round %d: %d bytes of an object were read", round, read.longest)
+			}
+		}
+	}
+	for _, path := range []string{"spec.n", "status.n"} {
+		p := mustPaths(t, path)[0]
+		found, err := s.Select(t.Context(), Query{Filter: pathFilter{path: p, want: "1", read: read}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found.Plan.Excerpts != s.Len() || found.Plan.Scanned != s.Len() {
+			t.Errorf("%s: %d of %d objects are told to have excerpts, of %d", path, found.Plan.Excerpts, found.Plan.Scanned, s.Len())
+		}
+	}
+	x := s.contents.columns
+	for name, c := range x.sets {
+		if c.rows != s.Len() {
+			t.Errorf("%s: %d excerpts of %d objects", name, c.rows, s.Len())
+		}
+	}
+	if x.held() > x.limit.Load() {
+		t.Errorf("%d bytes of %d", x.held(), x.limit.Load())
+	}
+}
+
+// TestColumnsSortTheSame: what is sorted by paths that no index covers comes in the same order
+// from excerpts, while objects come, change and go.
+func TestColumnsSortTheSame(t *testing.T) {
+	s := numberedStore(t, 600)
+	random := rand.New(rand.NewPCG(3, 4))
+	version := 10_000
+	for round := range 20 {
+		for range random.IntN(30) {
+			version++
+			s.Apply("", Modified, numbered(t, s, random.IntN(700), random.IntN(10), version))
+		}
+		for _, text := range []string{"spec.n", "-spec.n,metadata.name", "status.n,-spec.n", "-metadata.name"} {
+			order, err := ParseOrder(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := s.Select(t.Context(), Query{Sort: order})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := s.objectsOf("")
+			if err := order.Sort(t.Context(), want); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(found.Objects, want) {
+				t.Fatalf("round %d: sorted by %s is another order", round, order)
+			}
+		}
+	}
+	for _, name := range []string{"spec.n", "spec.n,status.n"} {
+		if c := s.contents.columns.sets[name]; c == nil || c.rows != s.Len() {
+			t.Errorf("%s: no excerpts of all objects", name)
+		}
+	}
+}
+
+func selectedKeys(t *testing.T, s *Store, q Query) []string {
+	t.Helper()
+	found, err := s.Select(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, o := range found.Objects {
+		keys = append(keys, o.Key().String())
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func mustPaths(t testing.TB, names ...string) (all []rawjson.Path) {
+	t.Helper()
+	for _, name := range names {
+		p, err := rawjson.ParsePath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// fill asks about paths until there is a column, and reads all objects.
+func fill(t testing.TB, s *Store, names ...string) *column {
+	t.Helper()
+	var at *columnAt
+	for range columnAfter + 1 {
+		at = columnOf(s, s.Len(), names...)
+	}
+	if at == nil {
+		return nil
+	}
+	readColumn(t, at)
+	return at.column
+}
+
+// columnOf is a question about paths, of so many objects.
+func columnOf(s *Store, objects int, names ...string) *columnAt {
+	var paths []rawjson.Path
+	for _, name := range names {
+		p, err := rawjson.ParsePath(name)
+		if err != nil {
+			panic(err)
+		}
+		paths = append(paths, p)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	c := s.contents.columns.about(paths, objects, s.contents.len())
+	if c == nil {
+		return nil
+	}
+	return c.at(s)
+}
+
+// readColumn reads of all objects what at leads to, and what comes of it.
+func readColumn(t testing.TB, at *columnAt) {
+	for row, o := range at.contents.rows {
+		if o == nil {
+			continue
+		}
+		got, err := at.append([]byte("before"), uint32(row), o)
+		if err != nil || !strings.HasPrefix(string(got), "before{") || !json.Valid(got[len("before"):]) {
+			t.Errorf("%s, %v", got, err)
+		}
+	}
+}
+
+// TestColumnsAreBounded: in what they take, and in how long they are kept.
+func TestColumnsAreBounded(t *testing.T) {
+	t.Run("few objects", func(t *testing.T) {
+		if c := fill(t, numberedStore(t, columnFrom-1), "spec.n"); c != nil {
+			t.Error("are kept")
+		}
+	})
+	t.Run("long ones", func(t *testing.T) {
+		s := numberedStore(t, 1000)
+		if c := fill(t, s, "spec"); c.rows != 0 {
+			t.Errorf("%d are kept", c.rows)
+		}
+		if columnOf(s, 1000, "spec") != nil {
+			t.Error("are made in vain again")
+		}
+	})
+	t.Run("many sets", func(t *testing.T) {
+		s := numberedStore(t, 1000)
+		x := s.contents.columns
+		x.few = 0
+		for i := range columnSets + 5 {
+			fill(t, s, "spec.n", "metadata.uid", fmt.Sprint("metadata.labels.a", i))
+			room := int64(1000 * columnEach)
+			if held := x.held(); held > room || len(x.sets) > columnSets {
+				t.Fatalf("after %d sets: %d bytes of %d, %d sets", i+1, held, room, len(x.sets))
+			}
+		}
+		at := columnOf(s, 1000, fmt.Sprint("metadata.labels.a", columnSets+4), "metadata.uid", "spec.n")
+		if at == nil || at.rows != 1000 {
+			t.Error("of those that were asked about last not all are kept")
+		}
+	})
+	t.Run("a question about few", func(t *testing.T) {
+		s := numberedStore(t, 1000)
+		c := fill(t, s, "spec.n")
+		for range columnAfter + 1 {
+			columnOf(s, columnFrom, "status.n")
+		}
+		if c.rows != 1000 {
+			t.Errorf("leaves %d of %d", c.rows, 1000)
+		}
+	})
+	t.Run("no room", func(t *testing.T) {
+		s := numberedStore(t, 1000)
+		x := s.contents.columns
+		for range columnAfter {
+			columnOf(s, 1000, "metadata.uid")
+		}
+		at := columnOf(s, 1000, "metadata.uid")
+		x.limit.Store(codeChunkBytes + 10_000)
+		readColumn(t, at)
+		if got, room := x.held(), x.limit.Load(); got > room || got < room-200 {
+			t.Errorf("%d bytes are kept, and there is room for %d", got, room)
+		}
+		readColumn(t, columnOf(s, 1000, "metadata.uid")) // a partial one is read, too
+	})
+	t.Run("many sets at once", func(t *testing.T) {
+		s := numberedStore(t, 300)
+		s.contents.columns.few = 0
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() { fill(t, s, "metadata.uid", fmt.Sprint("metadata.labels.a", i)) })
+		}
+		wg.Wait()
+		if held := s.contents.columns.held(); held > 300*columnEach || held < 300*columnEach/2 {
+			t.Errorf("%d bytes are kept of 300 objects", held)
+		}
+	})
+	t.Run("one question each", func(t *testing.T) {
+		s := numberedStore(t, 1000)
+		c := fill(t, s, "spec.n")
+		for i := range 2 * columnSets {
+			columnOf(s, 1000, fmt.Sprint("spec.n", i))
+		}
+		if c.rows != 1000 {
+			t.Errorf("leave %d of %d", c.rows, 1000)
+		}
+	})
+	t.Run("many paths", func(t *testing.T) {
+		var names []string
+		for i := range columnPaths + 1 {
+			names = append(names, fmt.Sprint("spec.n", i))
+		}
+		if c := fill(t, numberedStore(t, 1000), names...); c != nil {
+			t.Error("are kept")
+		}
+	})
+	t.Run("forgotten while it is read", func(t *testing.T) {
+		s := numberedStore(t, 1000)
+		fill(t, s, "spec.n")
+		at := columnOf(s, 1000, "spec.n")
+		x := s.contents.columns
+		if !x.forgetAll(time.Hour) || x.forgetAll(time.Hour) {
+			t.Error("there was something once")
+		}
+		readColumn(t, at)
+		if x.held() != 0 || fill(t, s, "spec.n") != nil {
+			t.Errorf("%d bytes are kept", x.held())
+		}
+	})
+	t.Run("of objects that are gone", func(t *testing.T) {
+		s := numberedStore(t, 600)
+		for version := range 20 {
+			for i := range 100 {
+				s.Apply("", Modified, numbered(t, s, i, version, 5000+100*version+i))
+			}
+			if c := fill(t, s, "spec.n"); c.rows != 600 {
+				t.Fatalf("%d are kept of 600 objects", c.rows)
+			}
+		}
+	})
+	t.Run("texts that no object has any more", func(t *testing.T) {
+		s := numberedStore(t, 400)
+		c := fill(t, s, "metadata.resourceVersion")
+		for version := 1000; c.lost < codeRows; version++ {
+			s.Apply("", Modified, numbered(t, s, version%400, 1, version))
+			if version%400 == 399 {
+				fill(t, s, "metadata.resourceVersion")
+			}
+		}
+		fill(t, s, "metadata.resourceVersion")
+		s.Apply("", Modified, numbered(t, s, 7, 1, 99_999))
+		if fill(t, s, "metadata.resourceVersion"); c.texts.len() > 402 || c.rows != 400 || c.lost > 1 {
+			t.Errorf("%d texts of %d rows", c.texts.len(), c.rows)
+		}
+		if want := int64(c.texts.len()*(columnText+len(`{"metadata":{"resourceVersion":"12345"}}`)) + codeChunkBytes); c.bytes.Load() > want || c.bytes.Load() < want*9/10 {
+			t.Errorf("%d bytes are counted of %d", c.bytes.Load(), want)
+		}
+	})
+	t.Run("other index definitions", func(t *testing.T) {
+		s := numberedStore(t, 1000)
+		c := fill(t, s, "spec.n")
+		if err := s.SetIndexes(map[string]string{"n": "spec.n"}); err != nil {
+			t.Fatal(err)
+		}
+		if c.rows != 0 || s.Stats().ColumnBytes != 0 {
+			t.Errorf("%d bytes are kept of objects of before", c.bytes.Load())
+		}
+	})
+	t.Run("nobody asks", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := numberedStore(t, 1000)
+			x := s.contents.columns
+			fill(t, s, "spec.n")
+			for range 10 {
+				time.Sleep(columnIdle / 2)
+				columnOf(s, 1000, "status.n")
+			}
+			if n := x.known(); n != 1 {
+				t.Errorf("there are %d sets", n)
+			}
+			time.Sleep(3 * columnIdle)
+			if n := x.known(); n != 0 || x.held() != 0 {
+				t.Errorf("there are %d sets after all", n)
+			}
+		})
+	})
+}
+
+func (x *columns) known() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.sets)
+}
+
+// TestColumnsAtOnce: many ask, change objects and forget at the same time. What is read of a
+// column is always what the objects were that the question is about.
+func TestColumnsAtOnce(t *testing.T) {
+	s := numberedStore(t, 600)
+	var wg sync.WaitGroup
+	done := make(chan struct{})
+	var changing sync.WaitGroup
+	changing.Go(func() {
+		for version := 1000; ; version++ {
+			select {
+			case <-done:
+				return
+			default:
+				s.Apply("", Modified, numbered(t, s, version%600, version%10, version))
+			}
+		}
+	})
+	for worker := range 4 {
+		wg.Go(func() {
+			order, err := ParseOrder("-spec.n")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for round := range 12 {
+				paths := mustPaths(t, "spec.n", "metadata.resourceVersion")
+				found, err := s.Select(t.Context(), Query{Sort: order, Reads: paths})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				within := found.Within(paths)
+				for i, o := range found.Objects {
+					raw, err := within(nil, i)
+					want := fmt.Sprintf(`"resourceVersion":%q`, o.ResourceVersion())
+					if err != nil || !strings.Contains(string(raw), want) {
+						t.Errorf("%.200s, %v: %s is wanted", raw, err, want)
+						return
+					}
+				}
+				total := 0
+				var mu sync.Mutex
+				if err := found.Tally(paths).Read(t.Context(), func(_, objects int, _ []byte) error {
+					mu.Lock()
+					total += objects
+					mu.Unlock()
+					return nil
+				}); err != nil || total != 600 {
+					t.Errorf("%d objects of 600, %v", total, err)
+				}
+				if (round+worker)%7 == 0 {
+					s.contents.columns.forgetAll(0)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(done)
+	changing.Wait()
+	if s.contents.columns.forgetAll(0); s.Stats().ColumnBytes != 0 {
+		t.Errorf("nothing is kept, and counted as %d bytes", s.Stats().ColumnBytes)
+	}
+}
+
+// TestTallies: what is summed up over a column is what the objects have one by one.
+func TestTallies(t *testing.T) {
+	s := numberedStore(t, 700)
+	paths := mustPaths(t, "spec.n", "status.n")
+	tally := func(r *Result) map[string]int {
+		counts := map[string]int{}
+		var mu sync.Mutex
+		if err := r.Tally(paths).Read(t.Context(), func(_, objects int, json []byte) error {
+			mu.Lock()
+			defer mu.Unlock()
+			counts[string(rawjson.NewExcerpt(paths).Append(nil, json))] += objects
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return counts
+	}
+	for round := range columnAfter + 4 {
+		for i := range 5 * round {
+			s.Apply("", Modified, numbered(t, s, i, i%13, 2000+1000*round+i))
+		}
+		q := Query{Namespaces: []string{"team-[1-4]"}, Reads: paths}
+		found, err := s.Select(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Reads = nil
+		whole, err := s.Select(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := tally(found), tally(whole); !maps.Equal(got, want) {
+			t.Fatalf("round %d: %v, want %v", round, got, want)
+		}
+	}
+}
