@@ -258,11 +258,31 @@ func TestColumnsAreBounded(t *testing.T) {
 	})
 	t.Run("long ones", func(t *testing.T) {
 		s := numberedStore(t, 1000)
-		if c := fill(t, s, "spec"); c.rows != 0 {
+		if c := fill(t, s, "spec"); c.rows > columnFrom+1000/columnShared {
 			t.Errorf("%d are kept", c.rows)
 		}
-		if columnOf(s, 1000, "spec") != nil {
+		if columnOf(s, 1000, "spec") != nil || s.Stats().ColumnBytes != 0 {
 			t.Error("are made in vain again")
+		}
+	})
+	t.Run("long ones that objects share", func(t *testing.T) {
+		s := newStore(t, Spec{Resource: podResource, Kind: "Thing", Namespaced: true})
+		var all []*Object
+		for i := range 1000 {
+			raw := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"thing-%d","uid":"u%d","resourceVersion":"%d"},"spec":{"text":%q}}`,
+				i, i, i+1, strings.Repeat(fmt.Sprint("text of ", i/10, " "), 40))
+			o, err := s.Decode([]byte(raw), "example.com/v1", "Thing")
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, o)
+		}
+		s.Replace("", all, "1000")
+		if c := fill(t, s, "spec"); c.rows != 1000 || c.texts.len() != 100 {
+			t.Errorf("%d are kept, %d different ones", c.rows, c.texts.len())
+		}
+		if columnOf(s, 1000, "spec") == nil {
+			t.Error("are not kept")
 		}
 	})
 	t.Run("many sets", func(t *testing.T) {

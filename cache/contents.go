@@ -19,7 +19,7 @@ type contents struct {
 	created *creation
 	seen    seen
 
-	excerpts *excerpts
+	columns *columns // nil: keys may occur twice
 
 	bytes, rawBytes int64
 	// packed is how many objects each dictionary is needed for.
@@ -43,6 +43,17 @@ func (e entry) less(o entry) bool {
 	return e.obj.Name() < o.obj.Name()
 }
 
+func (e entry) compare(o entry) int {
+	switch {
+	case e.less(o):
+		return -1
+	case o.less(e):
+		return 1
+	default:
+		return 0
+	}
+}
+
 // probe is an entry to look for.
 func probe(k Key) entry {
 	o := &Object{}
@@ -60,8 +71,9 @@ func newContents(e *extraction) *contents {
 		indexes: indexes{},
 		created: newCreation(),
 		packed:  map[*dictionary]int{},
-
-		excerpts: e.excerpts,
+	}
+	if e.unique {
+		c.columns = newColumns()
 	}
 	for _, name := range builtinIndexes {
 		c.indexes[name] = newIndex(name)
@@ -96,6 +108,7 @@ func (c *contents) put(o *Object) (old *Object) {
 		c.indexes.add(e.row, o.terms, old.terms)
 		c.created.move(e.row, old, o)
 		c.seen.change(e.row)
+		c.columns.changed(e.row)
 	} else {
 		e.row = c.newRow()
 		c.indexes.add(e.row, o.terms, nil)
@@ -144,6 +157,7 @@ func (c *contents) remove(o *Object) (old *Object) {
 	c.free = append(c.free, e.row)
 	c.live.Remove(e.row)
 	c.seen.remove(e.row)
+	c.columns.changed(e.row)
 	c.account(e.obj, -1)
 	return e.obj
 }
@@ -164,11 +178,6 @@ func (c *contents) repack(old, o *Object) bool {
 }
 
 func (c *contents) account(o *Object, sign int64) {
-	if sign > 0 {
-		c.excerpts.come()
-	} else {
-		c.excerpts.gone(o)
-	}
 	c.bytes += sign * o.held()
 	c.rawBytes += sign * int64(o.size)
 	if o.dict == nil {

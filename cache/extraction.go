@@ -40,8 +40,7 @@ type extraction struct {
 	drop        []rawjson.Path // as the program does
 	redact      []rawjson.Path
 	definitions map[string]string
-	unique      bool      // no key occurs twice in the JSON
-	excerpts    *excerpts // nil: keys may occur twice
+	unique      bool // no key occurs twice in the JSON
 }
 
 func compileExtraction(spec Spec) (*extraction, error) {
@@ -51,9 +50,6 @@ func compileExtraction(spec Spec) (*extraction, error) {
 		definitions: maps.Clone(spec.Indexes),
 		names:       slices.Sorted(maps.Keys(spec.Indexes)),
 		unique:      !spec.Aggregated,
-	}
-	if e.unique {
-		e.excerpts = newExcerpts()
 	}
 	for _, name := range e.names {
 		if name == "" || isBuiltinIndex(name) || isLong(name) {
@@ -114,7 +110,6 @@ func (e *extraction) supersede() {
 		superseded.Store(generation, nil)
 	}
 	superseded.Store(e.generation, nil)
-	e.excerpts.forgetAll(0)
 }
 
 // outdated reports whether o was read under a Spec that its Store had before.

@@ -27,7 +27,7 @@ func (s *Store) selectAt(ctx context.Context, q Query, scope Scope, version stri
 		}
 		return true
 	})
-	kept, err := m.filter(ctx, objs)
+	kept, err := m.filter(ctx, located{objects: objs})
 	if err != nil {
 		return nil, err
 	}

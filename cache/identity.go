@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 
@@ -117,10 +116,4 @@ func appendText(dst []byte, text string) []byte {
 		}
 	}
 	return append(append(append(dst, '"'), text...), '"')
-}
-
-// ReadAs is Read of other JSON than that which the objects are unpacked to: write appends
-// that of object i.
-func ReadAs(ctx context.Context, objects []*Object, write func(dst []byte, i int) ([]byte, error), visit func(ctx context.Context, worker, i int, json []byte) error) error {
-	return (&reading{objects: objects, write: write, visit: visit}).run(ctx)
 }

@@ -59,9 +59,9 @@ func (s *Store) leading(m *Matcher, limit int) (*leading, error) {
 
 // list is the whole of the list.
 func (l *leading) list(ctx context.Context) ([]*Object, error) {
-	objs := l.ordered()
-	_, err := l.matcher.sort(ctx, objs)
-	return objs, err
+	all := l.ordered()
+	_, err := l.matcher.sort(ctx, &all)
+	return all.objects, err
 }
 
 // exact reports whether the indexes decide the query alone: what the planner

@@ -200,6 +200,12 @@ func (m *Matcher) Match(ctx context.Context, o *Object) (bool, error) {
 	return ok, err
 }
 
+// holdsAll reports whether matchHeld is true of all objects, which it need not look at then.
+func (m *Matcher) holdsAll() bool {
+	return m.scope.all && m.query.Shard == nil && m.labels == nil &&
+		len(m.namespaces)+len(m.terms)+len(m.fields)+len(m.ranges) == 0
+}
+
 // matchHeld tests all that needs no JSON. current says that the terms of o were
 // taken under the definitions m was made for.
 func (m *Matcher) matchHeld(o *Object, current bool) bool {

@@ -73,28 +73,45 @@ func (o Order) Sort(ctx context.Context, objects []*Object) error {
 	if len(o) == 0 || len(objects) < 2 {
 		return nil
 	}
-	_, err := o.sort(ctx, objects, nil)
+	_, err := o.sort(ctx, &located{objects: objects}, nil)
 	return err
 }
 
-// sort is Sort that takes what it can from the indexed values of objects, and from what is
-// kept of them, if they are all of one extraction, and returns the paths that were read from
-// the JSON, or an excerpt of it, instead of an index.
-func (o Order) sort(ctx context.Context, objects []*Object, of *extraction) ([]rawjson.Path, error) {
-	values, read, err := o.values(ctx, objects, of)
+// sort is Sort that takes what it can from the indexed values of objects, and from a column,
+// if they are all of one extraction, and returns the paths that were read from the JSON, or an
+// excerpt of it, instead of an index.
+func (o Order) sort(ctx context.Context, l *located, of *extraction) ([]rawjson.Path, error) {
+	values, err := o.values(ctx, l, of)
 	if err != nil {
 		return nil, err
 	}
-	scalar.Sort(objects, values, o.directions())
-	return read, nil
+	l.arrange(values.order(o.directions()))
+	return values.paths, nil
 }
 
 // sort sorts objects, which match, by the order of the query.
-func (m *Matcher) sort(ctx context.Context, objects []*Object) ([]rawjson.Path, error) {
-	if len(m.query.Sort) == 0 || len(objects) < 2 {
+func (m *Matcher) sort(ctx context.Context, l *located) ([]rawjson.Path, error) {
+	if len(m.query.Sort) == 0 || len(l.objects) < 2 {
 		return nil, nil
 	}
-	return m.query.Sort.sort(ctx, objects, m.extraction)
+	return m.query.Sort.sort(ctx, l, m.extraction)
+}
+
+// columnPaths are what has to be read of the objects of an extraction if no index has it; nil:
+// nothing, or what is computed of each object as a whole.
+func (o Order) columnPaths(of *extraction) (paths []rawjson.Path) {
+	for _, k := range o {
+		if Computed(k.Path) {
+			if k.Value != nil {
+				return nil
+			}
+			continue
+		}
+		if heldValue(k.Path) == nil {
+			paths = append(paths, k.Path)
+		}
+	}
+	return paths
 }
 
 // indexed finds the values at path of objects among their terms. It returns nil
@@ -158,50 +175,116 @@ func heldValue(p rawjson.Path) func(*Object) string {
 	return heldValues[p.String()]
 }
 
-// values finds the values to sort by: for each key, for each object, all it has.
-// It returns the paths that were read from the JSON, too.
-func (o Order) values(ctx context.Context, objects []*Object, of *extraction) (values []scalar.Column, paths []rawjson.Path, err error) {
-	values = make([]scalar.Column, len(o))
+// sortValues are what objects are sorted by: for each key, for each object, all that it has.
+type sortValues struct {
+	columns []scalar.Column
+	paths   []rawjson.Path // that were read from the JSON
+	// items, if not nil, are those that the columns have values of instead of the objects.
+	items *items
+}
+
+// order is which object comes first, and so on.
+func (v *sortValues) order(descending []bool) []int {
+	if v.items == nil {
+		return scalar.Order(v.columns, descending)
+	}
+	// Items that are equal have one rank. The objects of each rank keep their order.
+	ranks := scalar.Ranks(v.columns, descending)
+	next := make([]int, v.items.len()+1) // where the next object of each rank goes
+	for i := range v.items.objects {
+		next[ranks[v.items.item(i)]+1]++
+	}
+	for rank := range v.items.len() {
+		next[rank+1] += next[rank]
+	}
+	order := make([]int, len(v.items.objects))
+	for i := range v.items.objects {
+		rank := ranks[v.items.item(i)]
+		order[next[rank]] = i
+		next[rank]++
+	}
+	return order
+}
+
+// values finds the values to sort by.
+func (o Order) values(ctx context.Context, l *located, of *extraction) (*sortValues, error) {
+	objects := l.objects
+	v := &sortValues{columns: make([]scalar.Column, len(o))}
 	var columns []int // of paths
 	var made []int    // those with computed values
 	for c, k := range o {
-		values[c] = make(scalar.Column, len(objects))
 		if Computed(k.Path) {
 			if k.Value != nil {
 				made = append(made, c)
 			}
+			v.columns[c] = make(scalar.Column, len(objects))
 			continue
 		}
 		held := heldValue(k.Path)
 		if held == nil && of != nil {
-			if values[c] = of.indexed(k.Path, objects); values[c] != nil {
+			if v.columns[c] = of.indexed(k.Path, objects); v.columns[c] != nil {
 				continue
 			}
-			values[c] = make(scalar.Column, len(objects))
 		}
 		if held == nil {
-			paths, columns = append(paths, k.Path), append(columns, c)
+			v.paths, columns = append(v.paths, k.Path), append(columns, c)
 			continue
 		}
+		v.columns[c] = make(scalar.Column, len(objects))
 		for i, obj := range objects {
 			if text := held(obj); text != "" {
-				values[c][i] = []scalar.Value{{Kind: rawjson.String, Text: text}}
+				v.columns[c][i] = []scalar.Value{{Kind: rawjson.String, Text: text}}
 			}
 		}
 	}
-	if len(paths) == 0 && len(made) == 0 {
-		return values, nil, nil
+	if len(v.paths) == 0 && len(made) == 0 {
+		return v, nil
 	}
+	var at *columnAt
+	if of != nil {
+		at = l.column(o.columnPaths(of))
+	}
+	x := itemsOf(objects, l.rows, at)
+	read, err := o.read(ctx, x, v.paths, columns, made)
+	if err != nil {
+		return nil, err
+	}
+	if len(columns) == len(o) && at != nil {
+		v.columns, v.items = read, x
+		return v, nil
+	}
+	for c := range read {
+		if read[c] != nil {
+			v.columns[c] = x.spread(read[c])
+		}
+	}
+	return v, nil
+}
+
+// spread makes values by item those by object.
+func (x *items) spread(column scalar.Column) scalar.Column {
+	if x.at == nil {
+		return column
+	}
+	byObject := make(scalar.Column, len(x.objects))
+	for i := range byObject {
+		byObject[i] = column[x.item(i)]
+	}
+	return byObject
+}
+
+// read finds the values of items at paths, for the keys of these numbers, and those that are
+// made of the object as a whole.
+func (o Order) read(ctx context.Context, x *items, paths []rawjson.Path, columns, made []int) ([]scalar.Column, error) {
 	extractor, err := rawjson.CompileExtractor(paths)
 	if err != nil {
-		return nil, nil, invalidf("sort", "%v", err)
+		return nil, invalidf("sort", "%v", err)
 	}
-	appendRead := appendWhole
-	if of != nil && len(made) == 0 { // what is computed is made of the object as a whole
-		appendRead = of.excerpts.reader(paths, len(objects))
+	values := make([]scalar.Column, len(o))
+	for _, c := range slices.Concat(columns, made) {
+		values[c] = make(scalar.Column, x.len())
 	}
-	read := func(dst []byte, i int) ([]byte, error) { return appendRead(dst, objects[i]) }
-	err = ReadAs(ctx, objects, read, func(_ context.Context, _, i int, json []byte) error {
+	err = readItems(ctx, x.len(), x.append, func(_ context.Context, _, i int, json []byte) error {
 		for _, c := range made {
 			if s := o[c].Value(json); !s.Missing() {
 				values[c][i] = []scalar.Value{s}
@@ -215,9 +298,9 @@ func (o Order) values(ctx context.Context, objects []*Object, of *extraction) (v
 			return true
 		})
 		if err != nil {
-			return fmt.Errorf("read %s: %w", objects[i].Key(), err)
+			return fmt.Errorf("read %s: %w", x.objects[x.object(i)].Key(), err)
 		}
 		return nil
 	})
-	return values, paths, err
+	return values, err
 }

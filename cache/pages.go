@@ -59,8 +59,10 @@ func (r *Reader) Page(ctx context.Context, q Query, limit int, token string) (*P
 // FirstPage is Store.FirstPage.
 func (r *Reader) FirstPage(q Query, found *Result, limit int) *Page {
 	about := *found
-	about.Objects = nil
-	return pageOf(r.store.pager.First(r.question(q), about, found.Objects, limit))
+	about.Objects, about.located = nil, located{} // not kept for further pages
+	page := pageOf(r.store.pager.First(r.question(q), about, found.Objects, limit))
+	page.located = found.located
+	return page
 }
 
 // PageAt is Store.PageAt.

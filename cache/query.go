@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/informerd/informerd/cache/rawjson"
 )
 
 // Query selects objects of one Store. The zero Query selects all. It is a
@@ -28,6 +30,10 @@ type Query struct {
 	// Sort orders the objects; none means by namespace and name, which also
 	// decides between objects that are equal in it.
 	Sort Order
+	// Reads are what else the answer will read of all objects that are found, and nothing
+	// beyond: Result has it at hand then where it has been asked about again and again. It has
+	// no part in what is found.
+	Reads []rawjson.Path
 }
 
 // digest tells queries apart, for continue tokens.

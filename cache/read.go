@@ -24,11 +24,22 @@ func Workers() int { return processors }
 // are any. It holds one unpacked object per worker.
 func Read(ctx context.Context, objects []*Object, visit func(ctx context.Context, worker, i int, json []byte) error) error {
 	write := func(dst []byte, i int) ([]byte, error) { return objects[i].AppendJSON(dst) }
-	return ReadAs(ctx, objects, write, visit)
+	return readItems(ctx, len(objects), write, visit)
+}
+
+// ReadAs is Read of other JSON than that which the objects are unpacked to: write appends
+// that of object i.
+func ReadAs(ctx context.Context, objects []*Object, write func(dst []byte, i int) ([]byte, error), visit func(ctx context.Context, worker, i int, json []byte) error) error {
+	return readItems(ctx, len(objects), write, visit)
+}
+
+// readItems is Read of n texts: write appends text i.
+func readItems(ctx context.Context, n int, write func(dst []byte, i int) ([]byte, error), visit func(ctx context.Context, worker, i int, json []byte) error) error {
+	return (&reading{n: n, write: write, visit: visit}).run(ctx)
 }
 
 func (r *reading) run(ctx context.Context) error {
-	workers := min(Workers(), (len(r.objects)+readChunk-1)/readChunk)
+	workers := min(Workers(), (r.n+readChunk-1)/readChunk)
 	if workers == 0 {
 		return ctx.Err()
 	}
@@ -50,10 +61,10 @@ func (r *reading) run(ctx context.Context) error {
 
 // reading is one Read.
 type reading struct {
-	objects []*Object
-	write   func(dst []byte, i int) ([]byte, error)
-	visit   func(ctx context.Context, worker, i int, json []byte) error
-	next    atomic.Int64 // the first object nobody has taken
+	n     int
+	write func(dst []byte, i int) ([]byte, error)
+	visit func(ctx context.Context, worker, i int, json []byte) error
+	next  atomic.Int64 // the first one nobody has taken
 }
 
 // work takes chunks until there are none left.
@@ -67,10 +78,10 @@ func (r *reading) work(ctx context.Context, worker int) error {
 	for {
 		end := int(r.next.Add(readChunk))
 		start := end - readChunk
-		if start >= len(r.objects) {
+		if start >= r.n {
 			return nil
 		}
-		for i := start; i < min(end, len(r.objects)); i++ {
+		for i := start; i < min(end, r.n); i++ {
 			err := ctx.Err()
 			if err == nil {
 				err = turn.next(ctx)
@@ -82,7 +93,7 @@ func (r *reading) work(ctx context.Context, worker int) error {
 				err = r.visit(held, worker, i, used)
 			}
 			if err != nil {
-				r.next.Store(int64(len(r.objects))) // no use to go on
+				r.next.Store(int64(r.n)) // no use to go on
 				return err
 			}
 		}

@@ -34,8 +34,9 @@ func (s *Store) SetIndexes(definitions map[string]string) error {
 	}
 	s.mu.Lock()
 	s.changingLocked()
+	s.contents.columns.forgetAll(0)
 	s.contents = c
-	s.extraction.Swap(e).excerpts.forgetAll(0)
+	s.extraction.Store(e)
 	s.unextracted.Store(unindexed)
 	s.revision++
 	s.dirty.all()

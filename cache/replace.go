@@ -115,15 +115,7 @@ func (s *Store) prepare(objs []*Object) []*Object {
 }
 
 func compareObjects(a, b *Object) int {
-	x, y := entry{obj: a}, entry{obj: b}
-	switch {
-	case x.less(y):
-		return -1
-	case y.less(x):
-		return 1
-	default:
-		return 0
-	}
+	return entry{obj: a}.compare(entry{obj: b})
 }
 
 // fill is a Replace of an empty Store: what is built aside becomes visible at

@@ -9,39 +9,46 @@ import (
 
 // scanned is what a scan left of the objects it was given.
 type scanned struct {
-	objects []*Object
-	scanned int // had their JSON read, or what is known without it
-	// excerpts is of about how many of those what is read was at hand.
-	excerpts int
+	located
+	scanned  int // had their JSON read, or what is known without it
+	excerpts int // of how many of those what is read was at hand
 	faults   Faults
 }
 
-// filter keeps those of objs that match, in their order. It may reuse objs.
-func (m *Matcher) filter(ctx context.Context, objs []*Object) (scanned, error) {
+// filter leaves those of l that match, in their order.
+func (m *Matcher) filter(ctx context.Context, l located) (scanned, error) {
 	if err := ctx.Err(); err != nil {
 		return scanned{}, err
 	}
-	kept := objs[:0]
-	for _, o := range objs {
-		if m.matchHeld(o, true) {
-			kept = append(kept, o)
-		}
+	if !m.holdsAll() {
+		l.keep(func(i int) bool { return m.matchHeld(l.objects[i], true) })
 	}
-	if m.scan.empty() || len(kept) == 0 {
-		return scanned{objects: kept}, nil
+	if m.scan.empty() || len(l.objects) == 0 {
+		return scanned{located: l}, nil
 	}
-	return m.scan.all(ctx, kept)
+	return m.scan.all(ctx, l)
 }
 
-// scan is one pass of a scanner over objects.
+// scan is one pass of a scanner over objects, item by item.
 type scan struct {
 	scanner
-	objects []*Object
-	cost    atomic.Uint64 // of the filter so far
-	keep    []bool        // by object
-	faults  []scanFaults  // by worker
-	again   []Again[verdict]
+	*items
+	cost   atomic.Uint64 // of the filter so far
+	found  []outcome     // by item
+	faults []firstFault  // by worker
+	again  []Again[verdict]
+	asked  *verdicts // of the same question before; nil: there are none
+	open   []int     // the items that they say nothing of; nil: all
 }
+
+// outcome is what a scan has found out of an item.
+type outcome uint8
+
+const (
+	other outcome = iota
+	matches
+	faulted // the filter has no value for it
+)
 
 // verdict is what match says of one JSON, but for what it cost.
 type verdict struct {
@@ -49,39 +56,86 @@ type verdict struct {
 	err error
 }
 
-// scanFaults are those that one worker found.
-type scanFaults struct {
-	Faults
-	at int // of First
+// firstFault is the first that one worker has found.
+type firstFault struct {
+	item    int
+	message string
+	key     Key
 }
 
-// all keeps those of objs that match; it reuses objs.
-func (s scanner) all(ctx context.Context, objs []*Object) (scanned, error) {
-	sc := &scan{scanner: s, objects: objs, keep: make([]bool, len(objs)), faults: make([]scanFaults, Workers()), again: make([]Again[verdict], Workers())}
-	appendRead, excerpts := s.readerOf(len(objs))
-	read := func(dst []byte, i int) ([]byte, error) { return appendRead(dst, objs[i]) }
-	if err := ReadAs(ctx, objs, read, sc.visit); err != nil {
+// all leaves those of l that match.
+func (s scanner) all(ctx context.Context, l located) (scanned, error) {
+	x := l.items(s.columnPaths())
+	sc := &scan{scanner: s, items: x, found: make([]outcome, x.len()), faults: make([]firstFault, Workers()), again: make([]Again[verdict], Workers())}
+	if err := sc.run(ctx); err != nil {
 		return scanned{}, err
 	}
-	out := scanned{objects: objs[:0], scanned: len(objs), excerpts: excerpts, faults: sc.allFaults()}
-	for i, o := range objs {
-		if sc.keep[i] {
-			out.objects = append(out.objects, o)
+	out := scanned{scanned: len(l.objects), excerpts: x.known, faults: sc.first()}
+	l.keep(func(i int) bool {
+		found := sc.found[x.item(i)]
+		if found == faulted {
+			out.faults.Count++
 		}
-	}
+		return found == matches
+	})
+	out.located = l
 	return out, nil
 }
 
-func (sc *scan) visit(ctx context.Context, worker, i int, json []byte) error {
+// run finds out what is not known of items.
+func (sc *scan) run(ctx context.Context) error {
+	if question := sc.question(); sc.at != nil && question != "" {
+		sc.recall(sc.at.verdicts(question))
+	}
+	if sc.open == nil {
+		return readItems(ctx, sc.len(), sc.read, sc.visit)
+	}
+	read := func(dst []byte, i int) ([]byte, error) { return sc.read(dst, sc.open[i]) }
+	return readItems(ctx, len(sc.open), read, func(ctx context.Context, worker, i int, json []byte) error {
+		return sc.visit(ctx, worker, sc.open[i], json)
+	})
+}
+
+// recall takes over what is known.
+func (sc *scan) recall(asked *verdicts) {
+	if asked == nil {
+		return
+	}
+	sc.asked, sc.open = asked, make([]int, 0, 64)
+	for item := range sc.len() {
+		var known bool
+		if code := sc.code(item); code > 0 {
+			sc.found[item], known = asked.of(code)
+		}
+		if !known {
+			sc.open = append(sc.open, item)
+		}
+	}
+}
+
+// read appends what is read of an item.
+func (sc *scan) read(dst []byte, item int) ([]byte, error) {
+	if sc.at == nil {
+		return sc.appendRead(dst, sc.objects[item])
+	}
+	return sc.append(dst, item)
+}
+
+func (sc *scan) visit(ctx context.Context, worker, item int, json []byte) error {
 	ok, cost, err := sc.matchAgain(ctx, worker, json)
-	sc.keep[i] = ok
+	if ok {
+		sc.found[item] = matches
+	}
 	if fault, isFault := errors.AsType[*EvalError](err); isFault {
-		sc.faults[worker].add(i, sc.objects[i], fault)
+		sc.fault(worker, item, fault)
 		err = nil
+	}
+	if sc.asked != nil && err == nil {
+		sc.asked.note(sc.code(item), sc.found[item])
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("match %s: %w", sc.objects[i].Key(), err)
+		return fmt.Errorf("match %s: %w", sc.objects[sc.object(item)].Key(), err)
 	case cost > 0 && sc.cost.Add(cost) > maxScanCost:
 		return TooExpensive("all objects", maxScanCost)
 	}
@@ -92,35 +146,37 @@ func (sc *scan) visit(ctx context.Context, worker, i int, json []byte) error {
 // that: a cost may be of the time that one evaluation took, which the others did not take.
 func (sc *scan) matchAgain(ctx context.Context, worker int, json []byte) (ok bool, cost uint64, err error) {
 	if sc.identity || sc.filter != nil && sc.filter.Clock() { // with names nothing comes twice
-		return sc.match(ctx, json)
+		return sc.scanner.match(ctx, json)
 	}
 	again := &sc.again[worker]
 	if v, known := again.Get(json); known {
 		return v.ok, 0, v.err
 	}
-	ok, cost, err = sc.match(ctx, json)
+	ok, cost, err = sc.scanner.match(ctx, json)
 	if _, isFault := errors.AsType[*EvalError](err); err == nil || isFault {
 		again.Put(json, verdict{ok, err})
 	}
 	return ok, cost, err
 }
 
-func (f *scanFaults) add(i int, o *Object, fault *EvalError) {
-	if f.Count == 0 {
-		f.at = i
-		f.First, f.Key = fault.Message, o.Key()
+// fault notes an item for which the filter has no value. Each worker has rising ones.
+func (sc *scan) fault(worker, item int, fault *EvalError) {
+	sc.found[item] = faulted
+	if f := &sc.faults[worker]; f.message == "" {
+		*f = firstFault{item, fault.Message, sc.objects[sc.object(item)].Key()}
 	}
-	f.Count++
 }
 
-func (sc *scan) allFaults() (all Faults) {
-	first := len(sc.objects)
-	for _, f := range sc.faults {
-		if f.Count > 0 && f.at < first {
-			first = f.at
-			all.First, all.Key = f.First, f.Key
+// first is the first of all faults: items are in the order of their first objects.
+func (sc *scan) first() (all Faults) {
+	var first *firstFault
+	for w := range sc.faults {
+		if f := &sc.faults[w]; f.message != "" && (first == nil || f.item < first.item) {
+			first = f
 		}
-		all.Count += f.Count
+	}
+	if first != nil {
+		all.First, all.Key = first.message, first.key
 	}
 	return all
 }

@@ -171,7 +171,7 @@ func TestParseOrder(t *testing.T) {
 func TestSameJSONCostsOnce(t *testing.T) {
 	objects := filledStore(t, 1).objectsOf("")
 	visit := func(json func(i int) string) (err error) {
-		sc := &scan{scanner: scanner{filter: fakeFilter{cost: maxScanCost / 10}}, objects: objects, keep: make([]bool, 1), faults: make([]scanFaults, 1), again: make([]Again[verdict], 1)}
+		sc := &scan{scanner: scanner{filter: fakeFilter{cost: maxScanCost / 10}}, items: itemsOf(objects, nil, nil), found: make([]outcome, 1), faults: make([]firstFault, 1), again: make([]Again[verdict], 1)}
 		for i := range 100 {
 			if err = sc.visit(t.Context(), 0, 0, []byte(json(i))); err != nil {
 				break

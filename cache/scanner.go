@@ -18,13 +18,12 @@ type scanner struct {
 	filter       Filter
 	unique       bool // no key occurs twice
 	spec         *Spec
-	identity     bool // AppendIdentity has all that is read
-	excerpts     *excerpts
+	identity     bool           // AppendIdentity has all that is read
 	reads        []rawjson.Path // all that is read of objects; nil: that is not known
 }
 
 func newScanner(requirements []FieldRequirement, terms []termTest, filter Filter, e *extraction) (scanner, error) {
-	s := scanner{requirements: requirements, filter: filter, unique: e.unique, spec: &e.spec, excerpts: e.excerpts}
+	s := scanner{requirements: requirements, filter: filter, unique: e.unique, spec: &e.spec}
 	var paths []rawjson.Path
 	for _, r := range requirements {
 		paths = append(paths, r.Path)
@@ -64,16 +63,12 @@ func (s scanner) appendRead(dst []byte, o *Object) ([]byte, error) {
 	return o.AppendJSON(dst)
 }
 
-// readerOf is how so many objects are read: as they are, or by what questions before have left
-// of them, which is so of about excerpts of them.
-func (s scanner) readerOf(objects int) (read func(dst []byte, o *Object) ([]byte, error), excerpts int) {
+// columnPaths are what a column would have to have of the objects; nil: there is no use in one.
+func (s scanner) columnPaths() []rawjson.Path {
 	if s.identity {
-		return s.appendRead, 0
+		return nil
 	}
-	if kept := s.excerpts.about(s.reads, objects); kept != nil {
-		return kept.append, min(int(kept.objects.Load()), objects)
-	}
-	return s.appendRead, 0
+	return s.reads
 }
 
 func (s scanner) empty() bool { return s.extractor == nil && s.filter == nil }

@@ -19,6 +19,8 @@ type Result struct {
 	Objects  []*Object
 	Plan     Plan
 	Faults   Faults
+
+	located located // the same Objects, and those that were cut off after them
 }
 
 // Plan says how an answer was found.
@@ -29,9 +31,10 @@ type Plan struct {
 	Candidates int
 	// Scanned is how many of them had their JSON read to decide.
 	Scanned int
-	// Excerpts is of about how many of those what is read had been kept by the questions
-	// before.
+	// Excerpts is of how many of those what is read had been kept by the questions before.
 	Excerpts int
+	// Columns are the paths of the columns that were at hand, each of one or several.
+	Columns []string
 	// Sorted is the index in whose order objects were found, empty if they were
 	// sorted or have the order of keys.
 	Sorted string
@@ -58,16 +61,20 @@ func (s *Store) selected(ctx context.Context, m *Matcher) (*Result, error) {
 	}
 	found.plan.Unindexed = found.matcher.unhelped
 	result := &Result{Version: found.version, Revision: found.revision, Plan: found.plan}
-	objs := found.ordered()
-	result.Plan.Candidates = len(objs)
-	kept, err := found.matcher.filter(ctx, objs)
+	all := found.ordered()
+	result.Plan.Candidates = len(all.objects)
+	for _, at := range all.columns {
+		result.Plan.Columns = append(result.Plan.Columns, at.name)
+	}
+	kept, err := found.matcher.filter(ctx, all)
 	if err != nil {
 		return nil, err
 	}
-	if result.Plan.Unsorted, err = found.matcher.sort(ctx, kept.objects); err != nil {
+	if result.Plan.Unsorted, err = found.matcher.sort(ctx, &kept.located); err != nil {
 		return nil, err
 	}
-	result.Objects, result.Plan.Scanned, result.Plan.Excerpts, result.Faults = kept.objects, kept.scanned, kept.excerpts, kept.faults
+	result.located, result.Objects = kept.located, kept.objects
+	result.Plan.Scanned, result.Plan.Excerpts, result.Faults = kept.scanned, kept.excerpts, kept.faults
 	return result, nil
 }
 
@@ -78,29 +85,48 @@ type candidates struct {
 	version  string
 	revision uint64
 	plan     Plan
-	// Either objs, in no order, or those in all that are in rows, if not nil.
-	objs []*Object
+	columns  []*columnAt
+	// Either few, in no order, or those in all that are in rows, if not nil.
+	few  []entry
 	all  *tree
 	rows *roaring.Bitmap
 }
 
-func (c *candidates) ordered() []*Object {
-	if c.all == nil {
-		slices.SortFunc(c.objs, compareObjects)
-		return c.objs
+func (c *candidates) len() int {
+	switch {
+	case c.all == nil:
+		return len(c.few)
+	case c.rows != nil:
+		return int(c.rows.GetCardinality())
+	default:
+		return c.all.Len()
 	}
-	n := c.all.Len()
-	if c.rows != nil {
-		n = int(c.rows.GetCardinality())
+}
+
+// ordered are the candidates by key.
+func (c *candidates) ordered() located {
+	l := located{objects: make([]*Object, 0, c.len()), columns: c.columns}
+	if len(c.columns) > 0 {
+		l.rows = make([]uint32, 0, c.len())
 	}
-	objs := make([]*Object, 0, n)
-	c.all.Scan(func(e entry) bool {
+	take := func(e entry) bool {
 		if c.rows == nil || c.rows.Contains(e.row) {
-			objs = append(objs, e.obj)
+			l.objects = append(l.objects, e.obj)
+			if l.rows != nil {
+				l.rows = append(l.rows, e.row)
+			}
 		}
 		return true
-	})
-	return objs
+	}
+	if c.all != nil {
+		c.all.Scan(take)
+		return l
+	}
+	slices.SortFunc(c.few, entry.compare)
+	for _, e := range c.few {
+		take(e)
+	}
+	return l
 }
 
 func (s *Store) candidates(m *Matcher) (*candidates, error) {
@@ -115,7 +141,7 @@ func (s *Store) candidates(m *Matcher) (*candidates, error) {
 	}
 	c := &candidates{matcher: m, version: s.version}
 	if keys, ok := m.keys(m.extraction.spec.Namespaced); ok {
-		c.objs, c.revision = s.contents.getAll(keys, m.scope), s.revisionLocked(m.scope)
+		c.few, c.revision = s.contents.getAll(keys, m.scope), s.revisionLocked(m.scope)
 		return c, nil
 	}
 	p := newPlanner(s.contents, m)
@@ -123,14 +149,14 @@ func (s *Store) candidates(m *Matcher) (*candidates, error) {
 	c.plan.Indexes, c.revision = p.names, s.revisionLocked(m.scope)
 	switch rows := p.rows(s.contents.live); {
 	case p.none:
-		c.objs = []*Object{}
 	case rows.all:
 		c.all = s.treeLocked()
 	case rows.len()*16 > s.contents.len():
 		c.all, c.rows = s.treeLocked(), rows.bitmap()
 	default:
-		c.objs = s.contents.collect(rows)
+		c.few = s.contents.collect(rows)
 	}
+	c.columns = s.columnsLocked(m, c.len())
 	return c, nil
 }
 
@@ -174,22 +200,22 @@ func (m *Matcher) fieldValue(path string) (string, bool) {
 	return "", false
 }
 
-func (c *contents) getAll(keys []Key, scope Scope) []*Object {
-	objs := make([]*Object, 0, len(keys))
+func (c *contents) getAll(keys []Key, scope Scope) []entry {
+	all := make([]entry, 0, len(keys))
 	for _, k := range keys {
-		if o := c.get(k); o != nil && scope.Sees(k) {
-			objs = append(objs, o)
+		if e, ok := c.tree.Get(probe(k)); ok && scope.Sees(k) {
+			all = append(all, e)
 		}
 	}
-	return objs
+	return all
 }
 
-func (c *contents) collect(rows rowSet) []*Object {
-	objs := make([]*Object, 0, rows.len())
+func (c *contents) collect(rows rowSet) []entry {
+	all := make([]entry, 0, rows.len())
 	rows.each(func(row uint32) {
-		objs = append(objs, c.rows[row])
+		all = append(all, entry{c.rows[row], row})
 	})
-	return objs
+	return all
 }
 
 // planner turns a query into sets of rows. All that its sets leave out does not

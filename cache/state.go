@@ -32,8 +32,8 @@ type Status struct {
 	Objects  int
 	Bytes    int64 // JSON and terms as held, compressed
 	RawBytes int64 // JSON before compression
-	// ExcerptBytes is as in Stats.
-	ExcerptBytes int64
+	// ColumnBytes is as in Stats.
+	ColumnBytes int64
 	// Dictionaries that objects are compressed with now, those trained since the
 	// start but for the first list's, and objects compressed anew.
 	Dictionaries        int

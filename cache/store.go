@@ -94,9 +94,9 @@ type StoreStats struct {
 	// that is not the present one any more.
 	Outdated uint64
 	Terms    int // different indexed values
-	// ExcerptBytes is what is kept of objects, besides them, for questions that are asked
+	// ColumnBytes is what is kept of objects, besides them, for questions that are asked
 	// again and again.
-	ExcerptBytes int64
+	ColumnBytes int64
 	// Dictionaries that objects are compressed with now; how often one was
 	// trained since the start, but for the first list, and how many objects were
 	// compressed anew.
@@ -206,7 +206,7 @@ func (s *Store) Stats() StoreStats {
 		Events:      s.events,
 		Subscribers: int(s.subscribers.Load()),
 
-		ExcerptBytes: s.extraction.Load().excerpts.held(),
+		ColumnBytes:  s.contents.columns.held(),
 		Dictionaries: len(s.contents.packed), Trainings: s.trainings.Load(), Repacked: s.repacked.Load(),
 	}
 	for name, idx := range s.contents.indexes {

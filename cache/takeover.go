@@ -90,6 +90,7 @@ func (s *Store) followLocked(from *Store) {
 	e := from.extraction.Load()
 	s.extraction.Load().supersede()
 	s.changingLocked()
+	s.contents.columns.forgetAll(0)
 	s.contents, s.sources = from.contents, from.sources
 	s.extraction.Store(e)
 	s.repackedFor = from.repackedFor

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/informerd/informerd/cache/internal/inside"
-	"github.com/informerd/informerd/cache/rawjson"
 )
 
 // How an informerd tells another one, and everybody else, how old its answers are.
@@ -70,21 +69,9 @@ func (v *View) Reader(s Scope) *Reader {
 	return &Reader{store: v.store, scope: s}
 }
 
-// AppendWithin is how to append the JSON of an object of the copy, or as much of it as paths
-// lead to, for a question that is about nothing else of so many objects. What questions ask
-// about again and again is kept.
-func (v *View) AppendWithin(paths []rawjson.Path, objects int) func(dst []byte, o *Object) ([]byte, error) {
-	if v.store == nil {
-		return appendWhole
-	}
-	return v.store.extraction.Load().excerpts.reader(paths, objects)
-}
-
-// ForgetExcerpts gives back the memory of what AppendWithin keeps, and reports whether there
-// was any. Nothing is kept for some minutes.
-func (v *View) ForgetExcerpts() bool {
-	return v.store != nil && v.store.extraction.Load().excerpts.forgetAll(excerptIdle)
-}
+// ForgetColumns gives back the memory of what is kept for questions that are asked again and
+// again, and reports whether there was any. Nothing is kept for some minutes.
+func (v *View) ForgetColumns() bool { return v.store != nil && v.store.forgetColumns() }
 
 // Store is the copy as a whole; nil unless it is Readable. It is for what keeps copies
 // and what is computed from them: nobody else has the key.

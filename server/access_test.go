@@ -191,7 +191,7 @@ func TestRightsComeFirst(t *testing.T) {
 		"/v1/query?resources=nodes&groupBy=kind", "/v1/query?resources=nodes&facets=kind", "/v1/query?resources=nodes&continue=" + token, "/v1/query?resources=nodes&watch=true",
 		podObjects + "?namespace=b", podObjects + "?namespace=b&continue=" + token, podObjects + "/b/three", "/v1/resources/nodes/objects", "/v1/resources/nodes/objects/-/n1",
 		"/v1/resources/pods/indexes/none/x?namespace=b", "/v1/resources/secrets/objects?namespace=b", "/v1/resources/nodes/indexes", "/v1/resources/nodes/indexes/label",
-		"/v1/complete?for=paths&resource=nodes", "/v1/graph/nodes/-/n1",
+		"/v1/resources/pods/columns", "/v1/complete?for=paths&resource=nodes", "/v1/graph/nodes/-/n1",
 		"/api/v1/nodes", "/api/v1/namespaces/b/pods?continue=" + token, "/api/v1/namespaces/b/pods/three", "/openapi/v2", "/apis",
 	} {
 		rec := w.get(t, target, "If-None-Match", "*", "Last-Event-ID", "nonsense")

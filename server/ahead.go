@@ -32,7 +32,7 @@ type madePart struct{ worker, from, to int }
 // objects, is made by who writes it.
 func itemsOf(ctx context.Context, enc *encoder, objects []*cache.Object) func(dst []byte, i int) ([]byte, error) {
 	if enc.projection == nil || enc.spec != nil || len(objects) < aheadFrom {
-		return func(dst []byte, i int) ([]byte, error) { return enc.append(dst, objects[i]) }
+		return func(dst []byte, i int) ([]byte, error) { return enc.append(dst, i, objects[i]) }
 	}
 	a := &ahead{encoder: enc, ctx: ctx, objects: objects, made: make([][]byte, cache.Workers())}
 	return a.item
@@ -59,7 +59,7 @@ func (a *ahead) read(start int) error {
 		a.made[w] = a.made[w][:0]
 	}
 	a.parts = append(a.parts[:0], make([]madePart, end-start)...)
-	read := func(dst []byte, i int) ([]byte, error) { return a.encoder.read(dst, a.objects[start+i]) }
+	read := func(dst []byte, i int) ([]byte, error) { return a.encoder.read(dst, start+i, a.objects[start+i]) }
 	err := cache.ReadAs(a.ctx, a.objects[start:end], read, func(_ context.Context, worker, i int, json []byte) (err error) {
 		from := len(a.made[worker])
 		a.made[worker], err = a.project(a.made[worker], json)

@@ -46,7 +46,7 @@ func TestAhead(t *testing.T) {
 		one := &encoder{view: v}
 		show := itemsOf(t.Context(), &encoder{view: v}, page.Objects)
 		for i, o := range page.Objects {
-			want, err := one.append([]byte("before"), o)
+			want, err := one.append([]byte("before"), 0, o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -40,7 +40,7 @@ var resourceMetrics = []metric{
 	gauge("objects", "Objects held.", func(s cache.Status) (float64, bool) { return float64(s.Objects), true }),
 	gauge("bytes", "Bytes held: JSON and indexed values, compressed.", func(s cache.Status) (float64, bool) { return float64(s.Bytes), true }),
 	gauge("raw_bytes", "Bytes of JSON held, before compression.", func(s cache.Status) (float64, bool) { return float64(s.RawBytes), true }),
-	gauge("excerpt_bytes", "Bytes of excerpts of objects, kept for questions that are asked again and again.", func(s cache.Status) (float64, bool) { return float64(s.ExcerptBytes), true }),
+	gauge("excerpt_bytes", "Bytes of excerpts of objects, kept for questions that are asked again and again.", func(s cache.Status) (float64, bool) { return float64(s.ColumnBytes), true }),
 	gauge("dictionaries", "Dictionaries that objects are compressed with; more than one while they are compressed anew.", func(s cache.Status) (float64, bool) { return float64(s.Dictionaries), true }),
 	counter("dictionary_trainings_total", "Dictionaries trained, but for that of the first list.", func(s cache.Status) uint64 { return s.Trainings }),
 	counter("repacked_total", "Objects compressed anew with another dictionary.", func(s cache.Status) uint64 { return s.Repacked }),

@@ -21,8 +21,10 @@ type explanation struct {
 	Candidates int      `json:"candidates"`
 	Scanned    int      `json:"scanned"`
 	Matched    int      `json:"matched"`
-	// Excerpts is of about how many of Scanned what is read had been kept.
+	// Excerpts is of how many of Scanned what is read had been kept.
 	Excerpts int `json:"excerpts,omitempty"`
+	// Columns are those that were at hand for the question, by their paths.
+	Columns []string `json:"columns,omitempty"`
 	// SortedBy is the index in whose order the first objects were found.
 	SortedBy string `json:"sortedBy,omitempty"`
 	// FilterErrors are of objects that did not match for that reason.
@@ -40,7 +42,7 @@ func explain(res *viewed, r *cache.Result, matched int) explanation {
 	e := explanation{
 		Cluster: res.view.Spec.Cluster, Resource: res.view.Spec.Name(),
 		Objects: res.reader.Len(), Indexes: append([]string{}, r.Plan.Indexes...), Candidates: r.Plan.Candidates,
-		Scanned: r.Plan.Scanned, Matched: matched, SortedBy: r.Plan.Sorted, Excerpts: r.Plan.Excerpts, FilterErrors: faultsOf(r.Faults),
+		Scanned: r.Plan.Scanned, Matched: matched, SortedBy: r.Plan.Sorted, Excerpts: r.Plan.Excerpts, Columns: r.Plan.Columns, FilterErrors: faultsOf(r.Faults),
 	}
 	paths := slices.Clone(r.Plan.Unsorted)
 	if r.Plan.Scanned > 0 {

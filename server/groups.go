@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"sort"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/rawjson"
+	"github.com/informerd/informerd/cache/scalar"
 	"github.com/informerd/informerd/cache/summary"
 	"github.com/informerd/informerd/server/reply"
 )
@@ -50,12 +50,13 @@ func (q *query) parseSummary(p params) (err error) {
 type foundObjects struct {
 	objects []*cache.Object
 	kinds   []*viewed
-	ends    []int // up to where objects are of each of kinds
+	ends    []int           // up to where objects are of each of kinds
+	results []*cache.Result // of those of kinds that have any
 }
 
 // foundOf are objects of one resource.
-func foundOf(kind *viewed, objects []*cache.Object) foundObjects {
-	return foundObjects{objects, []*viewed{kind}, []int{len(objects)}}
+func foundOf(kind *viewed, found *cache.Result) foundObjects {
+	return foundObjects{found.Objects, []*viewed{kind}, []int{len(found.Objects)}, []*cache.Result{found}}
 }
 
 // of is the resource of object i.
@@ -71,8 +72,8 @@ func (q *query) summarize(ctx context.Context, f foundObjects) (*summary.Summary
 	switch {
 	case wanted.Computed():
 		return summary.SummarizeAs(ctx, wanted, f.objects, judgedJSON(f.objects, time.Now()))
-	case !wanted.OfIdentity():
-		return summary.SummarizeAs(ctx, wanted, f.objects, f.within(wanted.Paths()))
+	case !wanted.OfIdentity() || len(wanted.Paths()) == 0:
+		return summary.SummarizeTallies(ctx, wanted, f.tallies(wanted.Paths()))
 	}
 	return summary.SummarizeAs(ctx, wanted, f.objects, func(dst []byte, i int) ([]byte, error) {
 		if named, ok := f.of(i).view.Spec.AppendIdentity(dst, f.objects[i], cache.WholeIdentity); ok {
@@ -82,17 +83,26 @@ func (q *query) summarize(ctx context.Context, f foundObjects) (*summary.Summary
 	})
 }
 
-// within is how to append as much of object i as paths lead to, for a question that is about
-// nothing else.
-func (f *foundObjects) within(paths []rawjson.Path) func(dst []byte, i int) ([]byte, error) {
-	appends := make([]func([]byte, *cache.Object) ([]byte, error), len(f.kinds))
-	start := 0
-	for k, end := range f.ends {
-		appends[k] = f.kinds[k].view.AppendWithin(paths, end-start)
-		start = end
+// tallies are those of the objects of each resource.
+func (f *foundObjects) tallies(paths []rawjson.Path) []*cache.Tally {
+	tallies := make([]*cache.Tally, len(f.results))
+	for i, found := range f.results {
+		tallies[i] = found.Tally(paths)
 	}
-	return func(dst []byte, i int) ([]byte, error) {
-		return appends[sort.SearchInts(f.ends, i+1)](dst, f.objects[i])
+	return tallies
+}
+
+// reads are what is read of all objects that are found.
+func (q *query) reads() []rawjson.Path {
+	switch {
+	case !q.needsAll() && (q.limit > 0 || q.named != 0):
+		return nil // a page is few objects
+	case !q.needsAll():
+		return q.paths
+	case q.summary.Computed() || q.summary.OfIdentity():
+		return nil
+	default:
+		return q.summary.Paths()
 	}
 }
 
@@ -160,42 +170,47 @@ func (q *query) groupList(ctx context.Context, found foundObjects, meta listMeta
 			meta.AggErrors[q.summary.Aggregates[i].String()] = n
 		}
 	}
+	names := q.groupNames()
 	return &listing{
 		Kind: "GroupList", APIVersion: apiVersion, Metadata: meta, Facets: facetsOf(s),
 		count: len(s.Groups),
-		item:  func(dst []byte, i int) ([]byte, error) { return q.appendGroup(dst, s.Groups[i]) },
+		item:  func(dst []byte, i int) ([]byte, error) { return appendGroup(dst, names, s.Groups[i]) },
 	}, nil
 }
 
-// appendGroup writes {"group":{path:value},"values":{aggregate:value}}.
-func (q *query) appendGroup(dst []byte, g summary.Group) ([]byte, error) {
-	names := q.summary.Columns()
-	dst = append(dst, `{"group":{`...)
-	var err error
-	for i, v := range g.Keys {
-		if dst, err = appendMember(dst, i, names[i], v.JSON()); err != nil {
-			return dst, err
-		}
+// groupNames are the columns of groups as the names of members.
+func (q *query) groupNames() [][]byte {
+	var names [][]byte
+	for _, name := range q.summary.Columns() {
+		names = append(names, append(reply.AppendText(nil, name), ':'))
 	}
-	dst = append(dst, `},"values":{`...)
-	for i, v := range g.Values {
-		if dst, err = appendMember(dst, i, names[len(g.Keys)+i], v.JSON()); err != nil {
-			return dst, err
-		}
-	}
-	return append(dst, "}}"...), nil
+	return names
 }
 
-func appendMember(dst []byte, i int, name string, value any) ([]byte, error) {
-	if i > 0 {
-		dst = append(dst, ',')
-	}
-	key, err := json.Marshal(name)
+// appendGroup writes {"group":{path:value},"values":{aggregate:value}}.
+func appendGroup(dst []byte, names [][]byte, g summary.Group) ([]byte, error) {
+	dst, err := appendMembers(append(dst, `{"group":`...), names, g.Keys)
 	if err != nil {
 		return dst, err
 	}
-	text, err := reply.JSON(value, false)
-	return append(append(append(dst, key...), ':'), text...), err
+	dst, err = appendMembers(append(dst, `,"values":`...), names[len(g.Keys):], g.Values)
+	return append(dst, '}'), err
+}
+
+func appendMembers(dst []byte, names [][]byte, values []scalar.Value) (_ []byte, err error) {
+	dst = append(dst, '{')
+	for i, v := range values {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, names[i]...)
+		if v.Kind == rawjson.Number {
+			dst = append(dst, v.Text...)
+		} else if dst, err = reply.AppendValue(dst, v.JSON()); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, '}'), nil
 }
 
 // groupColumns are the columns of groups as CSV.

@@ -38,7 +38,7 @@ func objectList(ctx context.Context, of *cache.View, page *cache.Page, v view) *
 	if v.named != 0 {
 		enc.spec = func(*cache.Object) *cache.Spec { return spec }
 	} else {
-		enc.within = of.AppendWithin(v.paths, len(page.Objects))
+		enc.within = page.Within(v.paths)
 	}
 	l := &listing{
 		Kind:       listKind(*spec),

@@ -73,10 +73,10 @@ func (m *memory) isUsed(limit int64) bool {
 	return used > uint64(limit)/100*fullShare
 }
 
-// forgetExcerpts gives back what is only kept to answer sooner.
-func (s *Server) forgetExcerpts() (any bool) {
+// forgetColumns gives back what is only kept to answer sooner.
+func (s *Server) forgetColumns() (any bool) {
 	for _, r := range s.Caches.Resources() {
-		if r.View().ForgetExcerpts() {
+		if r.View().ForgetColumns() {
 			any = true
 		}
 	}

@@ -134,16 +134,18 @@ func (s *Server) answerKinds(w http.ResponseWriter, r *http.Request, q *query, k
 	if err != nil {
 		return err
 	}
-	if err := q.Sort.Sort(r.Context(), a.objects); err != nil {
-		return err
+	if len(a.kinds) > 1 {
+		if err := q.Sort.Sort(r.Context(), a.objects); err != nil {
+			return err
+		}
 	}
-	objects := a.objects
-	a.objects, a.ends, a.plans = nil, nil, nil // not kept for further pages
+	objects, results := a.objects, a.results
+	a.objects, a.ends, a.plans, a.results = nil, nil, nil, nil // not kept for further pages
 	part := s.pager.First(kindsQuestion(r, q, kinds), a, objects, q.limit)
 	if part.Continue != "" {
 		w.Header().Del("ETag")
 	}
-	l, err := s.kindsList(r.Context(), part, q.view)
+	l, err := s.kindsList(r.Context(), part, results, q.view)
 	if err != nil {
 		return err
 	}
@@ -157,7 +159,7 @@ func (s *Server) nextKinds(w http.ResponseWriter, r *http.Request, q *query, kin
 		return err
 	}
 	setKinds(w.Header(), part.About.states)
-	l, err := s.kindsList(r.Context(), part, q.view)
+	l, err := s.kindsList(r.Context(), part, nil, q.view)
 	if err != nil {
 		return err
 	}
@@ -196,13 +198,14 @@ func kindsToken(r *http.Request, q *query) string {
 	return token
 }
 
-func (s *Server) kindsList(ctx context.Context, part *cache.Part[*kindsAnswer], v view) (*listing, error) {
+// kindsList is a list of the objects of a page, which are the first of results, if it has any.
+func (s *Server) kindsList(ctx context.Context, part *cache.Part[*kindsAnswer], results []*cache.Result, v view) (*listing, error) {
 	a := part.About
 	enc := newEncoder(v, !slices.ContainsFunc(a.kinds, func(k *viewed) bool { return k.view.Spec.Aggregated }))
 	if v.named != 0 {
 		enc.spec = func(o *cache.Object) *cache.Spec { return &a.kindOf(o).view.Spec }
-	} else if len(a.kinds) == 1 {
-		enc.within = a.kinds[0].view.AppendWithin(v.paths, len(part.Objects))
+	} else if len(a.kinds) == 1 && len(results) == 1 { // of several, the order is another
+		enc.within = results[0].Within(v.paths)
 	}
 	show := itemsOf(ctx, enc, part.Objects)
 	l := &listing{
@@ -268,7 +271,9 @@ func askKinds(ctx context.Context, kinds []*viewed, q cache.Query, whose bool) (
 	if (whose || a.clusters) && len(kinds) > 1 {
 		a.from = map[*cache.Object]uint32{}
 	}
-	q.Sort = nil // over all of them, later
+	if len(kinds) > 1 {
+		q.Sort = nil // over all of them, later
+	}
 	var refused error
 	answered := 0
 	for i := range kinds {
@@ -335,6 +340,7 @@ func (a *kindsAnswer) ask(ctx context.Context, i int, q cache.Query) (kindState,
 	state.Objects, state.FilterErrors = len(found.Objects), faultsOf(found.Faults)
 	a.plans = append(a.plans, explain(res, found, len(found.Objects)))
 	a.objects = append(a.objects, found.Objects...)
+	a.results = append(a.results, found)
 	if a.from != nil {
 		for _, o := range found.Objects {
 			a.from[o] = uint32(i)

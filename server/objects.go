@@ -83,13 +83,13 @@ func (s *Server) answerFound(w http.ResponseWriter, r *http.Request, res *viewed
 	}
 	if q.summary.Grouped {
 		setAnswered(w.Header(), r, res, q, found)
-		l, err := q.groupList(r.Context(), foundOf(res, found.Objects), listMeta{ResourceVersion: found.Version, FilterErrors: faultsOf(found.Faults)})
+		l, err := q.groupList(r.Context(), foundOf(res, found), listMeta{ResourceVersion: found.Version, FilterErrors: faultsOf(found.Faults)})
 		if err != nil {
 			return err
 		}
 		return writeList(w, r, l, q.groupView())
 	}
-	facets, err := q.facets(r.Context(), foundOf(res, found.Objects))
+	facets, err := q.facets(r.Context(), foundOf(res, found))
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
 	if notModified(w, r, objectTag(r, res, object, revision)) {
 		return nil
 	}
-	body, err := (&encoder{view: v}).append(nil, object)
+	body, err := (&encoder{view: v}).append(nil, 0, object)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,8 @@ var routeDocs = map[string]routeDoc{
 		summary: "One object", answer: "The object", schemas: []string{"Object"}},
 	"/v1/resources/{resource}/indexes": {
 		summary: "The indexes of a resource", answer: "An IndexList", schemas: []string{"List"}},
+	"/v1/resources/{resource}/columns": {
+		summary: "What is kept of all objects of a resource for questions that are asked again and again, and what it costs", answer: "A ColumnList", schemas: []string{"ColumnList"}},
 	"/v1/resources/{resource}/indexes/{index}": {
 		summary: "The values of an index and how many objects each has", answer: "An IndexValueList", schemas: []string{"List"}},
 	"/v1/resources/{resource}/indexes/{index}/*": {
@@ -205,8 +207,11 @@ var querySchemas = map[string]openSchema{
 		}))}),
 	"Explanation": listOf(object(map[string]openSchema{
 		"cluster": text, "resource": text, "objects": natural, "indexes": arrayOf(text), "candidates": natural,
-		"scanned": natural, "matched": natural, "sortedBy": text, "filterErrors": ref("FilterErrors"),
+		"scanned": natural, "excerpts": natural, "columns": arrayOf(text), "matched": natural, "sortedBy": text, "filterErrors": ref("FilterErrors"),
 		"advice": arrayOf(object(map[string]openSchema{"path": text, "config": text})),
+	}), nil),
+	"ColumnList": listOf(object(map[string]openSchema{
+		"paths": arrayOf(text), "kept": boolean, "reason": text, "objects": natural, "values": natural, "bytes": natural, "asked": natural, "lastAsked": text,
 	}), nil),
 	"HealthList": listOf(healthItemSchema(map[string]openSchema{"affected": natural, "cause": healthItemSchema(nil)}), map[string]openSchema{
 		"summary": healthCountsSchema(nil), "resources": arrayOf(healthCountsSchema(map[string]openSchema{"resource": text, "kind": text})),

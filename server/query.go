@@ -65,6 +65,7 @@ func parseQuery(p params) (*query, error) {
 	if q.watch && q.version != "" && q.clock() {
 		return nil, invalid("resourceVersion", "not possible together with watch=true and a filter that asks for the time: what matched back then is not known")
 	}
+	q.Reads = q.reads()
 	return q, nil
 }
 

@@ -82,7 +82,7 @@ func New(opts Options) (*Server, error) {
 		turns:      fair.NewTurns(cache.Workers(), fair.Overdue),
 		pager:      cache.NewPager[*kindsAnswer]("query", rand.Text(), cache.StoreOptions{}),
 	}
-	s.memory = newMemory(s.forgetExcerpts)
+	s.memory = newMemory(s.forgetColumns)
 	if s.relations, err = newRelations(opts); err != nil {
 		return nil, err
 	}

@@ -40,6 +40,7 @@ func (s *Server) ownRoutes(r chi.Router) {
 		s.get(r, "/v1/resources/{resource}/objects/{namespace}/{name}", s.getObject,
 			"cluster", "pretty", "fields", "view", "resourceVersion", "timeout")
 		s.get(r, "/v1/resources/{resource}/indexes", s.listIndexes, "cluster", "pretty")
+		s.get(r, "/v1/resources/{resource}/columns", s.listColumns, "cluster", "pretty")
 		s.handlerRoutes(r)
 	})
 	// A claim waits as a stream does, and has a place of a stream.

@@ -87,7 +87,7 @@ func (e *eventWriter) change(resource string, t cache.EventType, o *cache.Object
 		b = append(b, resume...)
 	}
 	b = append(b, `","object":`...)
-	b, err := e.enc.append(b, o)
+	b, err := e.enc.append(b, 0, o)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (t *table) appendRow(dst []byte, enc *encoder, o *cache.Object, cells *kube
 	if cluster := t.cluster(spec); cluster != "" {
 		dst = append(reply.AppendText(append(dst, `"cluster":`...), cluster), ',')
 	}
-	dst, err := enc.append(append(reply.AppendText(append(dst, `"resource":`...), spec.Name()), `,"object":`...), o)
+	dst, err := enc.append(append(reply.AppendText(append(dst, `"resource":`...), spec.Name()), `,"object":`...), 0, o)
 	if err != nil {
 		return dst, err
 	}

@@ -33,7 +33,7 @@ var questions = []string{
 	"/v1/resources/pods/objects?facets=spec.nodeName,metadata.namespace", "/v1/resources/pods/objects?groupBy=metadata.namespace&agg=count(),max(spec.nodeName)",
 	"/v1/resources/pods/objects?view=table", "/v1/resources/pods/objects?output=csv", "/v1/resources/pods/objects?view=metadata",
 	"/v1/resources/pods/objects/a/one", "/v1/resources/pods/objects/hidden/one", "/v1/resources/pods/objects/hidden/never",
-	"/v1/resources/pods/indexes", "/v1/resources/pods/indexes/node", "/v1/resources/pods/indexes/namespace", "/v1/resources/pods/indexes/label?limit=2",
+	"/v1/resources/pods/indexes", "/v1/resources/pods/indexes/node", "/v1/resources/pods/indexes/namespace", "/v1/resources/pods/indexes/label?limit=2", "/v1/resources/pods/columns",
 	"/v1/resources/pods/indexes/node/n9", "/v1/resources/pods/indexes/node/n1?explain=true",
 	"/v1/query", "/v1/query?resources=pods,nodes", "/v1/query?resources=*&limit=1", "/v1/query?resources=pods&explain=true",
 	"/v1/query?groupBy=metadata.namespace", "/v1/query?facets=metadata.namespace&view=table",

@@ -145,9 +145,9 @@ type encoder struct {
 	view
 	raw  []byte
 	spec func(*cache.Object) *cache.Spec // nil: objects are unpacked
-	// within appends as much of an object as is shown, or more; nil: all of it. Several
+	// within appends as much of object i as is shown, or more; nil: all of it. Several
 	// goroutines may do so at a time.
-	within func(dst []byte, o *cache.Object) ([]byte, error)
+	within func(dst []byte, i int) ([]byte, error)
 }
 
 // newEncoder is an encoder of objects in which, if unique, no key occurs twice.
@@ -158,30 +158,31 @@ func newEncoder(v view, unique bool) *encoder {
 	return &encoder{view: v}
 }
 
-// read appends what there is to see of o.
-func (e *encoder) read(dst []byte, o *cache.Object) ([]byte, error) {
+// read appends what there is to see of o, which is object i where there are several.
+func (e *encoder) read(dst []byte, i int, o *cache.Object) ([]byte, error) {
 	if e.spec != nil {
 		if named, ok := e.spec(o).AppendIdentity(dst, o, cache.WholeIdentity); ok {
 			return named, nil
 		}
 	}
 	if e.within != nil {
-		return e.within(dst, o)
+		return e.within(dst, i)
 	}
 	return o.AppendJSON(dst)
 }
 
-// append appends the JSON of o, seen through the view.
-func (e *encoder) append(dst []byte, o *cache.Object) ([]byte, error) {
+// append appends the JSON of o, seen through the view, which is object i where there are
+// several.
+func (e *encoder) append(dst []byte, i int, o *cache.Object) ([]byte, error) {
 	if e.projection == nil {
-		return e.read(dst, o)
+		return e.read(dst, i, o)
 	}
 	if e.spec != nil && !e.metadata {
 		if named, ok := e.spec(o).AppendIdentity(dst, o, e.named); ok {
 			return named, nil
 		}
 	}
-	raw, err := e.read(e.raw[:0], o)
+	raw, err := e.read(e.raw[:0], i, o)
 	if err != nil {
 		return dst, err
 	}

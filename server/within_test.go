@@ -1,11 +1,14 @@
 package server
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestAskedAgain: what is asked again and again is answered from excerpts of the objects, and
@@ -51,9 +54,9 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
-// TestExcerptsGiveWay: what is only kept to answer sooner goes before anybody is refused for
+// TestColumnsGiveWay: what is only kept to answer sooner goes before anybody is refused for
 // long.
-func TestExcerptsGiveWay(t *testing.T) {
+func TestColumnsGiveWay(t *testing.T) {
 	w := newWorld(t)
 	var all []string
 	for i := range 300 {
@@ -64,7 +67,7 @@ func TestExcerptsGiveWay(t *testing.T) {
 		for range 5 {
 			w.get(t, "/v1/query?resources=pods&groupBy=status.number")
 		}
-		return int(w.pods.store.Stats().ExcerptBytes)
+		return int(w.pods.store.Stats().ColumnBytes)
 	}
 	if kept := ask(); kept < 300 || kept > 300*200 {
 		t.Fatalf("%d bytes are kept", kept)
@@ -88,4 +91,35 @@ func bodyOf(t *testing.T, w *world, question string) string {
 		t.Fatalf("%s: %d, %.300s", question, rec.Code, rec.Body)
 	}
 	return rec.Body.String()
+}
+
+// TestColumnList: what questions have left is told to those who see all of a resource, and to
+// nobody else.
+func TestColumnList(t *testing.T) {
+	w := newWorld(t)
+	var all []string
+	for i := range 300 {
+		all = append(all, strings.Replace(pod("a", fmt.Sprint("pod-", i), "web", fmt.Sprint("n", i%3), i+1), `"status":{`, `"status":{"text":"`+strings.Repeat("long ", 300)+`",`, 1))
+	}
+	w.pods.replace(t, "900", all...)
+	for range 5 {
+		w.get(t, "/v1/query?resources=pods&groupBy=spec.nodeName")
+	}
+	w.get(t, "/v1/resources/pods/objects?sort=status.phase,spec.none")
+	var told struct {
+		Items []columnItem
+	}
+	if err := json.Unmarshal(w.get(t, "/v1/resources/pods/columns").Body.Bytes(), &told); err != nil || len(told.Items) != 2 {
+		t.Fatalf("%v, %v", told, err)
+	}
+	for _, c := range told.Items {
+		kept := c.Asked == 5 && c.Kept && c.Objects == 300 && c.Values == 3 && c.Bytes > 1000 && c.Reason == "" && slices.Equal(c.Paths, []string{"spec.nodeName"})
+		open := c.Asked == 1 && !c.Kept && c.Objects == 0 && c.Bytes == 0 && c.Reason != "" && slices.Equal(c.Paths, []string{"status.phase", "spec.none"})
+		if !kept && !open || time.Since(c.LastAsked.Time) > time.Hour {
+			t.Errorf("%+v", c)
+		}
+	}
+	if body := w.get(t, "/v1/resources/pods/objects?groupBy=spec.nodeName&explain=true").Body.String(); !strings.Contains(body, `"columns":["spec.nodeName"]`) {
+		t.Errorf("the plan does not name the column: %s", body)
+	}
 }

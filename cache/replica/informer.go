@@ -254,7 +254,7 @@ func (i *Informer) Status() cache.Status {
 	}
 	stats := store.Stats()
 	s.Objects, s.Bytes, s.RawBytes = stats.Objects, stats.Bytes, stats.RawBytes
-	s.ExcerptBytes = stats.ExcerptBytes
+	s.ColumnBytes = stats.ColumnBytes
 	s.Dictionaries, s.Trainings, s.Repacked = stats.Dictionaries, stats.Trainings, stats.Repacked
 	s.ResourceVersion, s.LastEvent = store.Version(), stats.LastEvent
 	s.Events, s.Unextracted, s.Subscribers = stats.Events, stats.Unextracted, stats.Subscribers

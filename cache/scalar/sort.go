@@ -10,26 +10,64 @@ type Column [][]Value
 // without a value come last in both directions; one with several counts by its
 // least when ascending and by its greatest when descending.
 func Sort[T any](rows []T, columns []Column, descending []bool) {
-	keys := make([][]Key, len(columns))
-	for c := range columns {
-		keys[c] = columns[c].keys(descending[c])
+	if len(columns) == 0 {
+		return
 	}
-	order := make([]int, len(rows))
+	before := slices.Clone(rows)
+	for i, from := range Order(columns, descending) {
+		rows[i] = before[from]
+	}
+}
+
+// Order is how Sort arranges rows: which one comes first, and so on.
+func Order(columns []Column, descending []bool) []int {
+	return newComparison(columns, descending).order()
+}
+
+// Ranks are the places of rows in the order of Sort, from 0 on: rows that are equal have one.
+func Ranks(columns []Column, descending []bool) []int {
+	c := newComparison(columns, descending)
+	ranks := make([]int, len(columns[0]))
+	rank, before := 0, -1
+	for _, row := range c.order() {
+		if before >= 0 && c.compare(before, row) != 0 {
+			rank++
+		}
+		ranks[row], before = rank, row
+	}
+	return ranks
+}
+
+// comparison compares rows by the values that count in each column.
+type comparison struct {
+	keys       [][]Key
+	descending []bool
+}
+
+func newComparison(columns []Column, descending []bool) *comparison {
+	c := &comparison{make([][]Key, len(columns)), descending}
+	for i := range columns {
+		c.keys[i] = columns[i].keys(descending[i])
+	}
+	return c
+}
+
+func (c *comparison) compare(a, b int) int {
+	for i := range c.keys {
+		if d := compare(c.keys[i][a], c.keys[i][b], c.descending[i]); d != 0 {
+			return d
+		}
+	}
+	return 0
+}
+
+func (c *comparison) order() []int {
+	order := make([]int, len(c.keys[0]))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		for c := range keys {
-			if d := compare(keys[c][a], keys[c][b], descending[c]); d != 0 {
-				return d
-			}
-		}
-		return 0
-	})
-	before := slices.Clone(rows)
-	for i, from := range order {
-		rows[i] = before[from]
-	}
+	slices.SortStableFunc(order, c.compare)
+	return order
 }
 
 // Type is the narrowest type that all values can be read as.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,16 +91,12 @@ func (q Query) Paths() []rawjson.Path {
 // SummarizeAs is Summarize of other JSON than that which the objects are unpacked to:
 // write appends that of object i.
 func SummarizeAs(ctx context.Context, q Query, objects []*cache.Object, write func(dst []byte, i int) ([]byte, error)) (*Summary, error) {
-	p, err := compile(q)
+	c, err := newCollectors(q)
 	if err != nil {
 		return nil, err
 	}
-	workers := make([]*collector, cache.Workers())
 	err = cache.ReadAs(ctx, objects, write, func(_ context.Context, worker, i int, json []byte) error {
-		if workers[worker] == nil {
-			workers[worker] = newCollector(p)
-		}
-		if err := workers[worker].add(json); err != nil {
+		if err := c.of(worker).add(json, 1); err != nil {
 			return fmt.Errorf("summarize %s: %w", objects[i].Key(), err)
 		}
 		return nil
@@ -107,10 +104,50 @@ func SummarizeAs(ctx context.Context, q Query, objects []*cache.Object, write fu
 	if err != nil {
 		return nil, err
 	}
-	all := newCollector(p)
-	for _, c := range workers {
-		if c != nil {
-			if err := all.merge(c); err != nil {
+	return c.summary()
+}
+
+// SummarizeTallies is Summarize of the objects of Tallies of q.Paths().
+func SummarizeTallies(ctx context.Context, q Query, tallies []*cache.Tally) (*Summary, error) {
+	c, err := newCollectors(q)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tallies {
+		err := t.Read(ctx, func(worker, objects int, json []byte) error { return c.of(worker).add(json, objects) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c.summary()
+}
+
+// collectors are those of one Summary.
+type collectors struct {
+	*plan
+	workers []*collector // nil: the worker has not read anything
+}
+
+func newCollectors(q Query) (*collectors, error) {
+	p, err := compile(q)
+	if err != nil {
+		return nil, err
+	}
+	return &collectors{p, make([]*collector, cache.Workers())}, nil
+}
+
+func (c *collectors) of(worker int) *collector {
+	if c.workers[worker] == nil {
+		c.workers[worker] = newCollector(c.plan)
+	}
+	return c.workers[worker]
+}
+
+func (c *collectors) summary() (*Summary, error) {
+	all := newCollector(c.plan)
+	for _, w := range c.workers {
+		if w != nil {
+			if err := all.merge(w); err != nil {
 				return nil, err
 			}
 		}
@@ -188,14 +225,14 @@ func newCollector(p *plan) *collector {
 	return c
 }
 
-// add counts one object.
-func (c *collector) add(json []byte) error {
+// add counts so many objects of which the same is read.
+func (c *collector) add(json []byte, objects int) error {
 	if err := c.read(json); err != nil {
 		return err
 	}
 	for i, path := range c.plan.facets {
 		for _, v := range distinct(c.values[path]) {
-			c.facets[i][v]++
+			c.facets[i][v] += objects
 		}
 		if len(c.facets[i]) > MaxGroups {
 			return tooMany("facets", MaxGroups, "values")
@@ -204,7 +241,7 @@ func (c *collector) add(json []byte) error {
 	if !c.Grouped {
 		return nil
 	}
-	return c.addToGroups()
+	return c.addToGroups(objects)
 }
 
 // read finds the values of one object.
@@ -255,9 +292,9 @@ func distinct(values []scalar.Value) []scalar.Value {
 	return out
 }
 
-// addToGroups adds the object to the group of every combination of its values: mostly
-// there is one.
-func (c *collector) addToGroups() error {
+// addToGroups adds objects to the group of every combination of their values: mostly there is
+// one.
+func (c *collector) addToGroups(objects int) error {
 	c.keys = c.keys[:0]
 	for _, path := range c.plan.groups {
 		switch values := c.values[path]; len(values) {
@@ -266,14 +303,14 @@ func (c *collector) addToGroups() error {
 		case 1:
 			c.keys = append(c.keys, values[0])
 		default:
-			return c.addToCombinations()
+			return c.addToCombinations(objects)
 		}
 	}
-	c.addTo(c.group(c.keys))
+	c.addTo(c.group(c.keys), objects)
 	return c.checkGroups()
 }
 
-func (c *collector) addToCombinations() error {
+func (c *collector) addToCombinations(objects int) error {
 	combinations := [][]scalar.Value{nil}
 	for _, path := range c.plan.groups {
 		values := distinct(c.values[path])
@@ -289,7 +326,7 @@ func (c *collector) addToCombinations() error {
 		combinations = longer
 	}
 	for _, keys := range combinations {
-		c.addTo(c.group(keys))
+		c.addTo(c.group(keys), objects)
 	}
 	return c.checkGroups()
 }
@@ -311,9 +348,7 @@ func (c *collector) group(keys []scalar.Value) *group {
 	return g
 }
 
-// groupID is the same for the same keys, and for no others.
-func groupID(keys []scalar.Value) string { return string(appendGroupID(nil, keys)) }
-
+// appendGroupID appends what is the same for the same keys, and for no others.
 func appendGroupID(dst []byte, keys []scalar.Value) []byte {
 	for _, k := range keys {
 		dst = strconv.AppendInt(append(dst, byte(k.Kind)), int64(len(k.Text)), 10)
@@ -322,14 +357,14 @@ func appendGroupID(dst []byte, keys []scalar.Value) []byte {
 	return dst
 }
 
-func (c *collector) addTo(g *group) {
+func (c *collector) addTo(g *group, objects int) {
 	for i, path := range c.plan.aggregates {
 		if path < 0 {
-			g.totals[i].values++
+			g.totals[i].values += objects
 			continue
 		}
 		for _, v := range c.values[path] {
-			g.totals[i].add(c.Aggregates[i].Func, v, &c.reads)
+			g.totals[i].add(c.Aggregates[i].Func, v, objects, &c.reads)
 		}
 	}
 }
@@ -360,7 +395,9 @@ func (c *collector) summary() *Summary {
 	if c.Grouped && len(c.GroupBy) == 0 {
 		c.group(nil) // of no objects, too
 	}
-	for _, g := range c.groups {
+	// The ID decides between values that compare equal, such as 1 and "1".
+	for _, id := range slices.Sorted(maps.Keys(c.groups)) {
+		g := c.groups[id]
 		row := Group{Keys: g.keys, Values: make([]scalar.Value, len(g.totals))}
 		for i := range g.totals {
 			row.Values[i] = g.totals[i].result(c.Aggregates[i].Func)
@@ -376,8 +413,6 @@ func (c *collector) summary() *Summary {
 }
 
 func sortByKeys(groups []Group, keys int) {
-	// The ID decides between values that compare equal, such as 1 and "1".
-	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(groupID(a.Keys), groupID(b.Keys)) })
 	columns := make([]scalar.Column, keys)
 	for c := range columns {
 		for _, g := range groups {

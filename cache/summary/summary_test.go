@@ -285,11 +285,45 @@ func model(t *testing.T, q Query, objects []*cache.Object) *Summary {
 	for _, o := range objects {
 		json, err := o.AppendJSON(nil)
 		if err == nil {
-			err = c.add(json)
+			err = c.add(json, 1)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	return c.summary()
+}
+
+// TestManyAtOnce: what many objects have in common counts as if they came one by one.
+func TestManyAtOnce(t *testing.T) {
+	values := []string{`"500m"`, `2`, `2.5`, `0.1`, `-3`, `0`, `9223372036854775807`, `4611686018427387904`, `-9223372036854775808`, `1e3`,
+		`"1.5G"`, `"100n"`, `"-3Mi"`, `"x"`, `true`, `null`, `"2026-01-02T00:00:00Z"`, `["1","x",2.5,"1"]`, `[1,1]`, `[]`}
+	q := query(t, "k[*]", "count(),count(v),sum(v),avg(v),min(v),max(v),sum(v[*]),avg(v[*]),count(v[*])", "v,v[*]")
+	p, err := compile(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, value := range values {
+		for j, other := range values {
+			at, one := newCollector(p), newCollector(p)
+			for _, part := range []struct {
+				json  string
+				times int
+			}{
+				{`{"k":"a","v":` + value + `}`, 1 + 6*(i%3)}, {`{"k":["a","b"],"v":` + other + `}`, 3 + j%5}, {`{"k":"b","v":` + value + `}`, 2},
+			} {
+				if err := at.add([]byte(part.json), part.times); err != nil {
+					t.Fatal(err)
+				}
+				for range part.times {
+					if err := one.add([]byte(part.json), 1); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if got, want := at.summary(), one.summary(); rows(got.Groups) != rows(want.Groups) || !slices.Equal(got.Ignored, want.Ignored) || !reflect.DeepEqual(got.Facets, want.Facets) {
+				t.Errorf("%s and %s: %s\nwant %s", value, other, rows(got.Groups), rows(want.Groups))
+			}
+		}
+	}
 }

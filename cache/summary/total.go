@@ -28,45 +28,53 @@ type total struct {
 // bounds are the least and greatest value, read as one type.
 type bounds struct{ least, greatest scalar.Key }
 
-func (t *total) add(function string, v scalar.Value, r *reads) {
+// add takes in a value that so many objects have.
+func (t *total) add(function string, v scalar.Value, objects int, r *reads) {
 	switch function {
 	case "sum", "avg":
-		if !t.plus(r.addend(v)) {
-			t.ignored++
+		if !t.plus(r.addend(v), objects) {
+			t.ignored += objects
 			return
 		}
 	case "min", "max":
 		t.extend(v.Type(), v)
 	}
-	t.values++
+	t.values += objects
 }
 
-// plus adds a number or quantity.
-func (t *total) plus(a addend) bool {
+// plus adds a number or quantity so many times, as if it were added one by one.
+func (t *total) plus(a addend, times int) bool {
 	switch {
 	case a.whole:
-		t.plusWhole(a.number)
+		t.plusWhole(a.number, int64(times))
 	case a.typ == scalar.Number:
-		t.float, t.broken = t.float+a.float, true
+		for range times {
+			t.float += a.float
+		}
+		t.broken = true
 	case a.typ == scalar.Quantity:
-		t.plusAmount(a.amount)
+		t.plusAmount(a.amount, times)
 	}
 	return a.ok
 }
 
-func (t *total) plusWhole(n int64) {
-	sum := t.whole + n
-	t.float += float64(n)
-	if (sum > t.whole) != (n > 0) && n != 0 {
+func (t *total) plusWhole(n, times int64) {
+	sum := t.whole + n*times
+	t.float += float64(n) * float64(times)
+	if n*times/times != n || (sum > t.whole) != (n > 0) && n != 0 {
 		t.broken = true
 	}
 	t.whole = sum
 }
 
 // plusAmount takes over the format of the first quantity, as Add does not.
-func (t *total) plusAmount(q resource.Quantity) {
+func (t *total) plusAmount(q resource.Quantity, times int) {
 	if !t.amount {
 		t.amounts.Format = q.Format
+	}
+	if times > 1 {
+		q = q.DeepCopy()
+		q.Mul(int64(times))
 	}
 	t.amounts.Add(q)
 	t.amount = true
@@ -109,10 +117,10 @@ func (t *total) merge(o *total) {
 	t.values += o.values
 	t.ignored += o.ignored
 	float := t.float + o.float
-	t.plusWhole(o.whole)
+	t.plusWhole(o.whole, 1)
 	t.float, t.broken = float, t.broken || o.broken
 	if o.amount {
-		t.plusAmount(o.amounts)
+		t.plusAmount(o.amounts, 1)
 	}
 	t.typ = scalar.Join(t.typ, o.typ)
 	for typ, b := range o.bounds {

@@ -1,0 +1,233 @@
+package cache
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+const (
+	// columnText is about what is held of each text besides it.
+	columnText = 40
+	// Of excerpts that are longer than columnShort, and than a part of their objects, there is
+	// to be one for several objects.
+	columnShort  = 32
+	columnShare  = 4
+	columnShared = 8
+)
+
+// column has, by row, the number of the excerpt of the object there, for one set of paths:
+// of what questions are about, such as nodes and phases, many objects have the same. Rows are
+// those of the contents that it belongs to. What is asked reads an excerpt as it would read the
+// object.
+type column struct {
+	of      *columns
+	name    string
+	paths   []rawjson.Path
+	excerpt *rawjson.Excerpt
+
+	asked   int       // guarded by columns.mu, as are the next two
+	last    time.Time // when it was asked about
+	useless bool      // most excerpts are long, and each of one object
+
+	bytes atomic.Int64 // that are kept; changed under mu
+
+	mu      sync.Mutex // guards all below; taken after those of the Store and of columns
+	codes   codes
+	texts   texts
+	rows    int  // that have a code
+	refused int  // long excerpts, since tidy
+	lost    int  // rows that had one, since the texts were gone through last
+	closed  bool // nothing is kept any more
+	// numbering is how often the texts have lost their numbers. known are of the present ones.
+	numbering int
+	known     []*verdicts // those of the latest questions first
+}
+
+func newColumn(of *columns, name string, paths []rawjson.Path) *column {
+	return &column{of: of, name: name, paths: paths, excerpt: rawjson.NewExcerpt(paths)}
+}
+
+// columnAt is a column as it was at a moment, for a question about the contents of that moment.
+type columnAt struct {
+	*column
+	store     *Store
+	contents  *contents
+	codes     codesAt
+	texts     textsAt
+	numbering int
+}
+
+// at is the column as it is now. The Store must be locked for reading at least.
+func (c *column) at(s *Store) *columnAt {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &columnAt{column: c, store: s, contents: s.contents, codes: c.codes.copy(), texts: c.texts.textsAt, numbering: c.numbering}
+}
+
+// append appends the excerpt of an object, which was in this row at that moment.
+func (at *columnAt) append(dst []byte, row uint32, o *Object) ([]byte, error) {
+	if code := at.codes.at(row); code > 0 {
+		return append(dst, at.texts.text(code)...), nil
+	}
+	start := len(dst)
+	dst, err := o.AppendJSON(dst)
+	if err != nil {
+		return dst, err
+	}
+	// The excerpt is shorter, and made of what comes before it.
+	whole := len(dst)
+	dst = at.excerpt.Append(dst, dst[start:whole])
+	at.keep(row, o, dst[whole:], whole-start)
+	return append(dst[:start], dst[whole:]...), nil
+}
+
+// keep enters the excerpt of an object with so many bytes, if the object is still where it
+// was. If it is not, the next question reads the one that has come instead.
+func (at *columnAt) keep(row uint32, o *Object, text []byte, size int) {
+	long := len(text) > columnShort && len(text)*columnShare > size
+	at.store.mu.RLock()
+	defer at.store.mu.RUnlock()
+	if at.store.contents == at.contents && at.contents.rows[row] == o {
+		at.enter(row, text, long)
+	}
+}
+
+// enter gives a row the number of its text, unless there is no room, or it is long and most
+// objects have another one.
+func (c *column) enter(row uint32, text []byte, long bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.codes.chunks.at(row) > 0 {
+		return
+	}
+	code, hash := c.texts.find(text)
+	if code > 0 && !c.texts.has(code, text) {
+		return // two texts with one hash: the other one was first
+	}
+	if code == 0 && long && c.texts.len() > c.rows/columnShared+columnFrom {
+		c.refused++
+		return
+	}
+	cost := int64(0)
+	if code == 0 {
+		cost += int64(len(text)) + columnText
+	}
+	if !c.codes.has(row) {
+		cost += codeChunkBytes
+	}
+	if !c.take(cost) {
+		return
+	}
+	if code == 0 {
+		var ok bool
+		if code, ok = c.texts.add(text, hash); !ok {
+			return
+		}
+	}
+	c.codes.set(row, code)
+	c.rows++
+}
+
+// take reports whether there is room for so many bytes more.
+func (c *column) take(bytes int64) bool {
+	if c.of.bytes.Add(bytes) > c.of.limit.Load() && bytes > 0 {
+		c.of.bytes.Add(-bytes)
+		return false
+	}
+	c.bytes.Add(bytes)
+	return true
+}
+
+// empty takes the code of a row.
+func (c *column) empty(row uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.codes.chunks.at(row) > 0 {
+		c.codes.set(row, 0)
+		c.rows--
+		c.lost++
+	}
+}
+
+// tidy gives back the texts that no row has any more, if they may be many. It reports true,
+// and gives all back, if most excerpts are long and each of one object.
+func (c *column) tidy() (useless bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	refused := c.refused
+	if c.refused = 0; refused > c.rows {
+		c.forgetLocked()
+		return true
+	}
+	if c.lost > codeRows && c.lost > c.texts.len()/2 {
+		c.renumberLocked()
+	}
+	return false
+}
+
+// renumberLocked makes the codes and texts anew.
+func (c *column) renumberLocked() {
+	before, were := c.codes.chunks, c.texts.textsAt
+	c.forgetLocked()
+	now := make([]uint32, were.len()+1) // by the number of before
+	for i, chunk := range before {
+		if chunk == nil {
+			continue
+		}
+		for j, code := range chunk.of {
+			if code == 0 {
+				continue
+			}
+			if row := uint32(i*codeRows + j); !c.moveLocked(row, now, code, &were) {
+				return // what is left is read again
+			}
+		}
+	}
+}
+
+// moveLocked enters a row that had a code before. It reports false if there is no room.
+func (c *column) moveLocked(row uint32, now []uint32, before uint32, were *textsAt) bool {
+	cost := int64(0)
+	if !c.codes.has(row) {
+		cost += codeChunkBytes
+	}
+	if now[before] == 0 {
+		text := were.text(before)
+		cost += int64(len(text)) + columnText
+		if !c.take(cost) {
+			return false
+		}
+		_, hash := c.texts.find(text)
+		now[before], _ = c.texts.add(text, hash)
+	} else if !c.take(cost) {
+		return false
+	}
+	c.codes.set(row, now[before])
+	c.rows++
+	return true
+}
+
+// forget gives everything back.
+func (c *column) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgetLocked()
+}
+
+func (c *column) forgetLocked() {
+	c.of.bytes.Add(-c.bytes.Swap(0))
+	c.codes, c.texts, c.rows, c.lost = codes{taken: c.codes.taken}, texts{}, 0, 0
+	c.known = nil
+	c.numbering++
+}
+
+// close is forget, for ever.
+func (c *column) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.forgetLocked()
+}

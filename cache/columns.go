@@ -1,0 +1,283 @@
+package cache
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+const (
+	// columnAfter is how many questions that read many objects ask about the same paths
+	// before what they read is kept.
+	columnAfter = 3
+	// columnFrom is how many objects are many.
+	columnFrom = 256
+	// columnPaths is how many paths a question may be about.
+	columnPaths = 64
+	// columnSets is for how many sets of paths it is known how often they were asked about.
+	columnSets = 64
+	// The columns of one resource hold no more than columnEachOfFew bytes for each object up
+	// to columnFew in all, what several kinds of questions are about has to fit; columnEach for
+	// each up to columnMost; and columnEachOfMany beyond that.
+	columnFew        = 24 << 20
+	columnEachOfFew  = 1536
+	columnMost       = 64 << 20
+	columnEach       = 512
+	columnEachOfMany = 128
+	// columnIdle is how long a column is kept that nobody asks for, and how long none are
+	// made after memory was short.
+	columnIdle = 5 * time.Minute
+)
+
+// columns keep what questions read again and again of the objects of one contents: for each
+// set of paths that they are about, an excerpt of each object, as a column. To unpack an
+// object and to walk through it is most of what a question costs that no index answers, and
+// an excerpt needs neither.
+//
+// They are filled by the questions themselves, not by changes, which only empty the row that
+// they are of. They are forgotten with the contents that they belong to, when nobody has asked
+// for them for a while, when memory is short, and when others are asked for and there is no
+// room.
+type columns struct {
+	bytes  atomic.Int64 // that are kept
+	limit  atomic.Int64 // of bytes
+	filled atomic.Pointer[[]*column]
+
+	mu     sync.Mutex         // guards all below; taken after that of the Store
+	few    int64              // columnFew
+	sets   map[string]*column // by paths
+	timer  *time.Timer        // set while there are sets
+	paused time.Time          // until when nothing is kept
+}
+
+func newColumns() *columns { return &columns{few: columnFew, sets: map[string]*column{}} }
+
+// about is the column for paths, for a question that reads so many of the objects there are;
+// nil if there is none.
+func (x *columns) about(paths []rawjson.Path, objects, live int) *column {
+	if x == nil || objects < columnFrom || len(paths) == 0 || len(paths) > columnPaths {
+		return nil
+	}
+	name := columnName(paths)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := time.Now()
+	if now.Before(x.paused) {
+		return nil
+	}
+	c := x.sets[name]
+	if c == nil {
+		x.leave(columnSets - 1)
+		c = newColumn(x, name, paths)
+		x.sets[name] = c
+	}
+	if x.timer == nil {
+		x.timer = time.AfterFunc(columnIdle, x.forgetIdle)
+	}
+	c.last = now
+	if c.asked++; c.asked <= columnAfter || c.useless {
+		return nil
+	}
+	if c.tidy() {
+		c.useless = true
+		return nil
+	}
+	x.limit.Store(columnLimit(int64(live), x.few))
+	x.makeRoom(c)
+	x.publish()
+	return c
+}
+
+// columnLimit is how many bytes the columns of so many objects may hold.
+func columnLimit(objects, few int64) int64 {
+	return max(min(objects*columnEachOfFew, few), min(objects*columnEach, columnMost), objects*columnEachOfMany)
+}
+
+// columnName is the same for the same paths in another order.
+func columnName(paths []rawjson.Path) string {
+	names := make([]string, len(paths))
+	for i, p := range paths {
+		names[i] = p.String()
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ",")
+}
+
+// leave leaves no more than so many sets: first those go that were not asked about often
+// enough to be kept, and of these the ones that were asked about longest ago.
+func (x *columns) leave(most int) {
+	for len(x.sets) > most {
+		var first *column
+		for _, c := range x.sets {
+			if first == nil || c.before(first) {
+				first = c
+			}
+		}
+		x.drop(first)
+	}
+}
+
+// before reports whether c goes before other.
+func (c *column) before(other *column) bool {
+	if kept := c.asked > columnAfter; kept != (other.asked > columnAfter) {
+		return !kept
+	}
+	return c.last.Before(other.last)
+}
+
+// drop takes a column out. A question that is under way may still read it.
+func (x *columns) drop(c *column) {
+	delete(x.sets, c.name)
+	c.close()
+}
+
+// publish says which columns may have rows.
+func (x *columns) publish() {
+	var filled []*column
+	for _, c := range x.sets {
+		if c.asked > columnAfter {
+			filled = append(filled, c)
+		}
+	}
+	x.filled.Store(&filled)
+}
+
+// makeRoom sees to it that others than c leave half of what may be kept. Those that were
+// asked about longest ago give way.
+func (x *columns) makeRoom(c *column) {
+	for {
+		var others int64
+		var oldest *column
+		for _, other := range x.sets {
+			if other == c || other.bytes.Load() == 0 {
+				continue
+			}
+			others += other.bytes.Load()
+			if oldest == nil || other.last.Before(oldest.last) {
+				oldest = other
+			}
+		}
+		if oldest == nil || others <= x.limit.Load()/2 {
+			return
+		}
+		oldest.forget()
+		oldest.asked = 0
+	}
+}
+
+// forgetAll gives everything back, and reports whether there was something. Nothing is kept
+// for a while after.
+func (x *columns) forgetAll(pause time.Duration) (any bool) {
+	if x == nil {
+		return false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	any = x.bytes.Load() > 0
+	for _, c := range x.sets {
+		x.drop(c)
+	}
+	x.publish()
+	x.paused = time.Now().Add(pause)
+	if x.timer != nil {
+		x.timer.Stop()
+		x.timer = nil
+	}
+	return any
+}
+
+// forgetIdle forgets what nobody has asked for.
+func (x *columns) forgetIdle() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, c := range x.sets {
+		if time.Since(c.last) >= columnIdle {
+			x.drop(c)
+		}
+	}
+	x.publish()
+	x.timer = nil
+	if len(x.sets) > 0 {
+		x.timer = time.AfterFunc(columnIdle, x.forgetIdle)
+	}
+}
+
+// changed is called when what is in a row becomes another object, or none.
+func (x *columns) changed(row uint32) {
+	if x == nil {
+		return
+	}
+	if filled := x.filled.Load(); filled != nil {
+		for _, c := range *filled {
+			c.empty(row)
+		}
+	}
+}
+
+// held is how many bytes are kept.
+func (x *columns) held() int64 {
+	if x == nil {
+		return 0
+	}
+	return x.bytes.Load()
+}
+
+// ColumnInfo says what questions about some paths have left.
+type ColumnInfo struct {
+	Paths []string
+	// Kept: what is read is kept, of Objects so far, which have so many different Values, in
+	// Bytes. Reason says why it is not.
+	Kept            bool
+	Reason          string
+	Objects, Values int
+	Bytes           int64
+	// Asked is how many questions there were, the last one at LastAsked.
+	Asked     int
+	LastAsked time.Time
+}
+
+// Columns are those of the copy as a whole, the one that was asked about last first.
+func (r *Reader) Columns() []ColumnInfo {
+	r.store.mu.RLock()
+	defer r.store.mu.RUnlock()
+	return r.store.contents.columns.infos()
+}
+
+func (x *columns) infos() (infos []ColumnInfo) {
+	if x == nil {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, c := range x.sets {
+		infos = append(infos, c.info())
+	}
+	slices.SortFunc(infos, func(a, b ColumnInfo) int {
+		return cmp.Or(b.LastAsked.Compare(a.LastAsked), slices.Compare(a.Paths, b.Paths))
+	})
+	return infos
+}
+
+// info is called by who has locked columns.
+func (c *column) info() ColumnInfo {
+	info := ColumnInfo{Kept: c.asked > columnAfter && !c.useless, Asked: c.asked, LastAsked: c.last, Bytes: c.bytes.Load()}
+	switch {
+	case c.useless:
+		info.Reason = "most of what is read is long, and of each object another"
+	case !info.Kept:
+		info.Reason = fmt.Sprintf("it has been asked about %d times; from the %d. time on it is kept", c.asked, columnAfter+1)
+	}
+	for _, p := range c.paths {
+		info.Paths = append(info.Paths, p.String())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	info.Objects, info.Values = c.rows, c.texts.len()
+	return info
+}

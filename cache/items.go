@@ -1,0 +1,89 @@
+package cache
+
+// items are what a question that reads many objects has to look at: those that have the same
+// excerpt in a column are one, and each other one is one of its own. Of an item all is the
+// same that the paths of the column lead to.
+type items struct {
+	objects []*Object
+	rows    []uint32  // of objects
+	at      *columnAt // nil: every object is an item
+	of      []uint32  // the item of each object
+	first   []uint32  // the first object of each item
+	known   int       // how many objects have an excerpt in the column
+}
+
+// itemsOf are those of objects, which were in these rows. Both belong to it from now on.
+func itemsOf(objects []*Object, rows []uint32, at *columnAt) *items {
+	x := &items{objects: objects, rows: rows, at: at}
+	if at == nil {
+		return x
+	}
+	x.of = make([]uint32, len(objects))
+	itemOf := make([]uint32, at.texts.len()+1) // by code, from 1 on
+	for i, row := range rows {
+		code := at.codes.at(row)
+		if code > 0 {
+			x.known++
+		}
+		if code > 0 && itemOf[code] > 0 {
+			x.of[i] = itemOf[code] - 1
+			continue
+		}
+		x.of[i] = uint32(len(x.first))
+		x.first = append(x.first, uint32(i))
+		if code > 0 {
+			itemOf[code] = uint32(len(x.first))
+		}
+	}
+	return x
+}
+
+// len is how many there are.
+func (x *items) len() int {
+	if x.at == nil {
+		return len(x.objects)
+	}
+	return len(x.first)
+}
+
+// item is that of an object.
+func (x *items) item(object int) int {
+	if x.at == nil {
+		return object
+	}
+	return int(x.of[object])
+}
+
+// object is the first one of an item.
+func (x *items) object(item int) int {
+	if x.at == nil {
+		return item
+	}
+	return int(x.first[item])
+}
+
+// code is the number of the text of an item; 0: it has none.
+func (x *items) code(item int) uint32 {
+	if x.at == nil {
+		return 0
+	}
+	return x.at.codes.at(x.rows[x.object(item)])
+}
+
+// append appends what is read of an item.
+func (x *items) append(dst []byte, item int) ([]byte, error) {
+	i := x.object(item)
+	if x.at == nil {
+		return x.objects[i].AppendJSON(dst)
+	}
+	return x.at.append(dst, x.rows[i], x.objects[i])
+}
+
+// counts are how many objects each item is of.
+func (x *items) counts() []int {
+	counts := make([]int, x.len())
+	for i := range x.objects {
+		counts[x.item(i)]++
+	}
+	return counts
+}

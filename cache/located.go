@@ -1,0 +1,86 @@
+package cache
+
+import (
+	"slices"
+
+	"github.com/informerd/informerd/cache/rawjson"
+)
+
+// located are objects of one moment, and where each of them was then.
+type located struct {
+	objects []*Object
+	rows    []uint32 // of each object, as long as there are columns
+	columns []*columnAt
+}
+
+// keep leaves those objects for which the condition holds.
+func (l *located) keep(condition func(i int) bool) {
+	n := 0
+	for i, o := range l.objects {
+		if !condition(i) {
+			continue
+		}
+		l.objects[n] = o
+		if l.rows != nil {
+			l.rows[n] = l.rows[i]
+		}
+		n++
+	}
+	clear(l.objects[n:])
+	l.objects = l.objects[:n]
+	if l.rows != nil {
+		l.rows = l.rows[:n]
+	}
+}
+
+// arrange puts the objects in another order: which one comes first, and so on.
+func (l *located) arrange(order []int) {
+	before := slices.Clone(l.objects)
+	for i, from := range order {
+		l.objects[i] = before[from]
+	}
+	if l.rows == nil {
+		return
+	}
+	rows := slices.Clone(l.rows)
+	for i, from := range order {
+		l.rows[i] = rows[from]
+	}
+}
+
+// column is the one for paths; nil: there is none.
+func (l *located) column(paths []rawjson.Path) *columnAt {
+	if len(l.columns) == 0 || len(paths) == 0 {
+		return nil
+	}
+	name := columnName(paths)
+	for _, at := range l.columns {
+		if at.name == name {
+			return at
+		}
+	}
+	return nil
+}
+
+// items are those of the objects, for a question about nothing but paths.
+func (l *located) items(paths []rawjson.Path) *items {
+	return itemsOf(l.objects, l.rows, l.column(paths))
+}
+
+// columnsLocked are those that the question of m reads, which is about so many of the objects.
+func (s *Store) columnsLocked(m *Matcher, objects int) (all []*columnAt) {
+	for _, paths := range [][]rawjson.Path{m.scan.columnPaths(), m.query.Sort.columnPaths(m.extraction), m.query.Reads} {
+		c := s.contents.columns.about(paths, objects, s.contents.len())
+		if c != nil && !slices.ContainsFunc(all, func(at *columnAt) bool { return at.column == c }) {
+			all = append(all, c.at(s))
+		}
+	}
+	return all
+}
+
+// forgetColumns gives back what columns hold, and reports whether that was anything.
+func (s *Store) forgetColumns() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.contents.columns.forgetAll(columnIdle)
+}
