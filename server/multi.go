@@ -68,6 +68,7 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	if err := q.nameKinds(p); err != nil {
 		return err
 	}
+	q.Reads = q.reads()
 	switch {
 	case q.watch && q.summary.Grouped:
 		return s.watchGroups(w, r, q, func() ([]*viewed, error) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/informerd/informerd/cache"
 )
 
 // TestAskedAgain: what is asked again and again is answered from excerpts of the objects, and
@@ -49,6 +51,12 @@ func TestAskedAgain(t *testing.T) {
 				if got := bodyOf(t, w, q); got != want {
 					t.Fatalf("%s, for the %d. time: %.500s\nwant %.500s", q, again+1, got, want)
 				}
+			}
+		}
+		reader := w.pods.View().Reader(cache.WholeScope())
+		for _, c := range reader.Columns() {
+			if c.Kept && c.Objects != 400 {
+				t.Errorf("%v: it was asked %d times, and kept of %d objects", c.Paths, c.Asked, c.Objects)
 			}
 		}
 	}
