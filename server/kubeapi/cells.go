@@ -2,6 +2,7 @@ package kubeapi
 
 import (
 	"encoding/json"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -9,20 +10,39 @@ import (
 	"github.com/informerd/informerd/server/reply"
 )
 
-// Cells are those of one row. They are put together when they are written: of 20,000 rows that
-// were printed before it takes longer to copy the cells than to write them. All Cells of an
+// Cells are those of one row. They are put together when they are written. All Cells of an
 // answer are for one goroutine at a time.
 type Cells struct {
-	made    []any             // for this answer
-	printed []json.RawMessage // else: as the API server wrote them, but for ages
-	object  *cache.Object     // whose age it is
-	*shared                   // nil: made
+	made    []any         // for this answer
+	printed *printedCells // else: by the API server
+	object  *cache.Object // whose age it is
+	ages    ages          // that the Cells of an answer have in common
 }
 
-// shared is what the Cells of an answer have in common.
-type shared struct {
-	columns []metav1.TableColumnDefinition
-	ages    ages
+// printedCells are those of a row as the API server wrote them, with commas between them, but
+// for ages: of 20,000 rows it takes longer to look at each cell than to copy all.
+type printedCells struct {
+	text []byte
+	ages []int // where in text an age of now goes
+}
+
+func newPrintedCells(columns []metav1.TableColumnDefinition, cells []json.RawMessage) (*printedCells, error) {
+	p := &printedCells{}
+	for i, cell := range cells {
+		if i > 0 {
+			p.text = append(p.text, ',')
+		}
+		if i < len(columns) && isAge(columns[i]) {
+			p.ages = append(p.ages, len(p.text))
+			continue
+		}
+		var err error
+		if p.text, err = reply.AppendRaw(p.text, cell); err != nil {
+			return nil, err
+		}
+	}
+	p.text = slices.Clip(p.text)
+	return p, nil
 }
 
 // Append appends the cells as JSON, with commas between them. A row has not always as many as
@@ -37,23 +57,27 @@ func (c *Cells) Append(dst []byte) ([]byte, error) {
 			return dst, err
 		}
 	}
-	for i, cell := range c.printed {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		if i < len(c.columns) && isAge(c.columns[i]) {
-			dst = reply.AppendText(dst, c.ages.of(c.object))
-		} else if dst, err = reply.AppendRaw(dst, cell); err != nil {
-			return dst, err
-		}
+	if c.printed == nil {
+		return dst, nil
 	}
-	return dst, nil
+	from := 0
+	for _, at := range c.printed.ages {
+		dst = reply.AppendText(append(dst, c.printed.text[from:at]...), c.ages.of(c.object))
+		from = at
+	}
+	return append(dst, c.printed.text[from:]...), nil
 }
 
-// raw is a cell as the API server wrote it, nil if it wrote none.
-func (c *Cells) raw(i int) json.RawMessage {
-	if i >= len(c.printed) {
-		return nil
+// number is the number in a cell; false: there is none.
+func (c *Cells) number(i int) (int, bool) {
+	text, err := c.Append([]byte{'['})
+	if err != nil {
+		return 0, false
 	}
-	return c.printed[i]
+	var cells []any
+	if json.Unmarshal(append(text, ']'), &cells) != nil || i >= len(cells) {
+		return 0, false
+	}
+	n, ok := cells[i].(float64)
+	return int(n), ok
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -24,7 +23,7 @@ const maxRows = 100_000
 type row struct {
 	key         rowKey
 	uid, rv     string
-	cells       []json.RawMessage
+	cells       *printedCells
 	conditions  json.RawMessage
 	goodThrough time.Time // zero: for ever
 }
@@ -163,9 +162,8 @@ func inPrintedOrder(r cache.Resource, objs []*cache.Object, lines []line) ([]*ca
 
 // precedence is the number in the third cell.
 func (l line) precedence() int {
-	n, err := strconv.Atoi(string(l.cells.raw(2)))
-	if err != nil {
-		return math.MaxInt
+	if n, ok := l.cells.number(2); ok {
+		return n
 	}
-	return n
+	return math.MaxInt
 }

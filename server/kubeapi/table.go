@@ -199,9 +199,9 @@ func (p *printer) lines(ctx context.Context, objs []*cache.Object) ([]metav1.Tab
 		return columns, all, nil
 	}
 	columns, printed := p.print(ctx, objs)
-	common := &shared{columns, ages{}}
+	common := ages{}
 	for i, o := range objs {
-		all[i].cells = cellsOf(common, printed[i], o)
+		all[i].cells = cellsOf(columns, common, printed[i], o)
 		if printed[i] != nil {
 			all[i].conditions = printed[i].conditions
 		}
@@ -226,11 +226,11 @@ func (a *API) columns(r cache.Resource) []metav1.TableColumnDefinition {
 }
 
 // cellsOf are the cells of o: as they were printed, but with an age of now.
-func cellsOf(common *shared, r *row, o *cache.Object) Cells {
+func cellsOf(columns []metav1.TableColumnDefinition, common ages, r *row, o *cache.Object) Cells {
 	if r == nil {
-		return Cells{made: unprinted(common.columns, o)}
+		return Cells{made: unprinted(columns, o)}
 	}
-	return Cells{printed: r.cells, object: o, shared: common}
+	return Cells{printed: r.cells, object: o, ages: common}
 }
 
 // unprinted are the cells of an object that was never printed, while the API

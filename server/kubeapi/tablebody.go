@@ -80,8 +80,12 @@ func (t *printedTable) row(resource cache.Resource, raw []byte, now time.Time) (
 	if m.Name == "" {
 		return nil, nil
 	}
+	cells, err := newPrintedCells(t.columns, r.Cells)
+	if err != nil {
+		return nil, fmt.Errorf("read a row of a table: %w", err)
+	}
 	return &row{
 		key: rowKey{resource, cache.Key{Namespace: m.Namespace, Name: m.Name}}, uid: m.UID, rv: m.ResourceVersion,
-		cells: r.Cells, conditions: r.Conditions, goodThrough: goodThrough(t.columns, r.Cells, now),
+		cells: cells, conditions: r.Conditions, goodThrough: goodThrough(t.columns, r.Cells, now),
 	}, nil
 }
