@@ -59,3 +59,13 @@ func (c *codes) set(row, code uint32) {
 	c.chunks[i] = chunk
 	chunk.of[row%codeRows] = code
 }
+
+// bytes are those that are held.
+func (c *codes) bytes() (bytes int64) {
+	for _, chunk := range c.chunks {
+		if chunk != nil {
+			bytes += codeChunkBytes
+		}
+	}
+	return bytes
+}

@@ -9,8 +9,6 @@ import (
 )
 
 const (
-	// columnText is about what is held of each text besides it.
-	columnText = 40
 	// Of excerpts that are longer than columnShort, and than a part of their objects, there is
 	// to be one for several objects.
 	columnShort  = 32
@@ -38,7 +36,9 @@ type column struct {
 	codes   codes
 	texts   texts
 	rows    int  // that have a code
-	refused int  // long excerpts, since tidy
+	refused int  // long excerpts, since lacks
+	noRoom  bool // for some, since lacks
+	tidying bool // somebody gives texts other numbers
 	lost    int  // rows that had one, since the texts were gone through last
 	closed  bool // nothing is kept any more
 	// numbering is how often the texts have lost their numbers. known are of the present ones.
@@ -111,14 +111,15 @@ func (c *column) enter(row uint32, text []byte, long bool) {
 		c.refused++
 		return
 	}
-	cost := int64(0)
+	var cost int64
 	if code == 0 {
-		cost += int64(len(text)) + columnText
+		cost += c.texts.cost(len(text))
 	}
 	if !c.codes.has(row) {
 		cost += codeChunkBytes
 	}
 	if !c.take(cost) {
+		c.noRoom = true
 		return
 	}
 	if code == 0 {
@@ -152,62 +153,94 @@ func (c *column) empty(row uint32) {
 	}
 }
 
-// tidy gives back the texts that no row has any more, if they may be many. It reports true,
-// and gives all back, if most excerpts are long and each of one object.
-func (c *column) tidy() (useless bool) {
+// lacks says what has happened since it was called last: whether most excerpts were refused,
+// since they are long and each of one object, in which case all is given back; and whether there
+// was no room for some.
+func (c *column) lacks() (refused, noRoom bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	refused := c.refused
-	if c.refused = 0; refused > c.rows {
+	refused, noRoom = c.refused > c.rows, c.noRoom
+	if c.refused, c.noRoom = 0, false; refused {
 		c.forgetLocked()
-		return true
 	}
-	if c.lost > codeRows && c.lost > c.texts.len()/2 {
-		c.renumberLocked()
-	}
-	return false
+	return refused, noRoom
 }
 
-// renumberLocked makes the codes and texts anew.
-func (c *column) renumberLocked() {
-	before, were := c.codes.chunks, c.texts.textsAt
-	c.forgetLocked()
-	now := make([]uint32, were.len()+1) // by the number of before
-	for i, chunk := range before {
+// tidy gives back the texts that no row has any more, if they may be many. What takes long is
+// done without a lock, for which writers would wait.
+func (c *column) tidy() {
+	c.mu.Lock()
+	if c.tidying || c.lost <= codeRows || c.lost <= c.texts.len()/2 {
+		c.mu.Unlock()
+		return
+	}
+	c.tidying = true
+	before := columnAt{codes: c.codes.copy(), texts: c.texts.textsAt, numbering: c.numbering}
+	c.mu.Unlock()
+
+	n := newRenumbering(before.texts)
+	for _, chunk := range before.codes {
+		if chunk == nil {
+			continue
+		}
+		for _, code := range chunk.of {
+			n.number(code)
+		}
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tidying = false
+	if c.numbering == before.numbering && !c.closed {
+		c.renumberLocked(n)
+	}
+}
+
+// renumbering gives the texts that are still there other numbers.
+type renumbering struct {
+	were  textsAt
+	texts texts
+	codes []uint32 // by what they were
+}
+
+func newRenumbering(were textsAt) *renumbering {
+	return &renumbering{were: were, codes: make([]uint32, were.len()+1)}
+}
+
+// number is the one that a text has now.
+func (n *renumbering) number(was uint32) uint32 {
+	if was == 0 {
+		return 0
+	}
+	if n.codes[was] == 0 {
+		text := n.were.text(was)
+		_, hash := n.texts.find(text)
+		n.codes[was], _ = n.texts.add(text, hash) // there were as many numbers before
+	}
+	return n.codes[was]
+}
+
+// renumberLocked goes over to other numbers. Meanwhile some texts may have come.
+func (c *column) renumberLocked(n *renumbering) {
+	n.were = c.texts.textsAt
+	n.codes = append(n.codes, make([]uint32, n.were.len()+1-len(n.codes))...)
+	next := codes{taken: c.codes.taken}
+	for i, chunk := range c.codes.chunks {
 		if chunk == nil {
 			continue
 		}
 		for j, code := range chunk.of {
-			if code == 0 {
-				continue
-			}
-			if row := uint32(i*codeRows + j); !c.moveLocked(row, now, code, &were) {
-				return // what is left is read again
+			if code > 0 {
+				next.set(uint32(i*codeRows+j), n.number(code))
 			}
 		}
 	}
-}
-
-// moveLocked enters a row that had a code before. It reports false if there is no room.
-func (c *column) moveLocked(row uint32, now []uint32, before uint32, were *textsAt) bool {
-	cost := int64(0)
-	if !c.codes.has(row) {
-		cost += codeChunkBytes
-	}
-	if now[before] == 0 {
-		text := were.text(before)
-		cost += int64(len(text)) + columnText
-		if !c.take(cost) {
-			return false
-		}
-		_, hash := c.texts.find(text)
-		now[before], _ = c.texts.add(text, hash)
-	} else if !c.take(cost) {
-		return false
-	}
-	c.codes.set(row, now[before])
-	c.rows++
-	return true
+	rows := c.rows
+	c.forgetLocked()
+	c.codes, c.texts, c.rows = next, n.texts, rows
+	bytes := next.bytes() + n.texts.bytes()
+	c.of.bytes.Add(bytes)
+	c.bytes.Store(bytes)
 }
 
 // forget gives everything back.

@@ -58,13 +58,12 @@ type columns struct {
 
 func newColumns() *columns { return &columns{few: columnFew, sets: map[string]*column{}} }
 
-// about is the column for paths, for a question that reads so many of the objects there are;
+// about is the column for paths, which are called name, for a question that reads so many of the objects there are;
 // nil if there is none.
-func (x *columns) about(paths []rawjson.Path, objects, live int) *column {
+func (x *columns) about(name string, paths []rawjson.Path, objects, live int) *column {
 	if x == nil || objects < columnFrom || len(paths) == 0 || len(paths) > columnPaths {
 		return nil
 	}
-	name := columnName(paths)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	now := time.Now()
@@ -80,16 +79,20 @@ func (x *columns) about(paths []rawjson.Path, objects, live int) *column {
 	if x.timer == nil {
 		x.timer = time.AfterFunc(columnIdle, x.forgetIdle)
 	}
+	before := c.last
 	c.last = now
 	if c.asked++; c.asked <= columnAfter || c.useless {
 		return nil
 	}
-	if c.tidy() {
+	refused, noRoom := c.lacks()
+	if refused {
 		c.useless = true
 		return nil
 	}
 	x.limit.Store(columnLimit(int64(live), x.few))
-	x.makeRoom(c)
+	if noRoom {
+		x.makeRoom(before)
+	}
 	x.publish()
 	return c
 }
@@ -148,26 +151,21 @@ func (x *columns) publish() {
 	x.filled.Store(&filled)
 }
 
-// makeRoom sees to it that others than c leave half of what may be kept. Those that were
-// asked about longest ago give way.
-func (x *columns) makeRoom(c *column) {
-	for {
-		var others int64
+// makeRoom takes out the columns that nobody has asked about since, the one first that was asked
+// about longest ago, until half of what may be kept is free. One that is asked about as often
+// as that which lacks room stays.
+func (x *columns) makeRoom(since time.Time) {
+	for x.bytes.Load() > x.limit.Load()/2 {
 		var oldest *column
-		for _, other := range x.sets {
-			if other == c || other.bytes.Load() == 0 {
-				continue
-			}
-			others += other.bytes.Load()
-			if oldest == nil || other.last.Before(oldest.last) {
-				oldest = other
+		for _, c := range x.sets {
+			if c.bytes.Load() > 0 && c.last.Before(since) && (oldest == nil || c.last.Before(oldest.last)) {
+				oldest = c
 			}
 		}
-		if oldest == nil || others <= x.limit.Load()/2 {
+		if oldest == nil {
 			return
 		}
-		oldest.forget()
-		oldest.asked = 0
+		x.drop(oldest)
 	}
 }
 

@@ -33,6 +33,14 @@ func (l *located) keep(condition func(i int) bool) {
 	}
 }
 
+// first are the first n of the objects.
+func (l located) first(n int) located {
+	if l.rows == nil {
+		return located{objects: l.objects[:n]}
+	}
+	return located{l.objects[:n], slices.Clone(l.rows[:n]), l.columns} // without the others
+}
+
 // arrange puts the objects in another order: which one comes first, and so on.
 func (l *located) arrange(order []int) {
 	before := slices.Clone(l.objects)
@@ -69,13 +77,25 @@ func (l *located) items(paths []rawjson.Path) *items {
 
 // columnsLocked are those that the question of m reads, which is about so many of the objects.
 func (s *Store) columnsLocked(m *Matcher, objects int) (all []*columnAt) {
+	var names []string
 	for _, paths := range [][]rawjson.Path{m.scan.columnPaths(), m.query.Sort.columnPaths(m.extraction), m.query.Reads} {
-		c := s.contents.columns.about(paths, objects, s.contents.len())
-		if c != nil && !slices.ContainsFunc(all, func(at *columnAt) bool { return at.column == c }) {
+		name := columnName(paths)
+		if slices.Contains(names, name) {
+			continue // one question is asked once
+		}
+		names = append(names, name)
+		if c := s.contents.columns.about(name, paths, objects, s.contents.len()); c != nil {
 			all = append(all, c.at(s))
 		}
 	}
 	return all
+}
+
+// tidy is called when no lock is held.
+func (l *located) tidy() {
+	for _, at := range l.columns {
+		at.column.tidy()
+	}
 }
 
 // forgetColumns gives back what columns hold, and reports whether that was anything.

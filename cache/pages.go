@@ -61,7 +61,7 @@ func (r *Reader) FirstPage(q Query, found *Result, limit int) *Page {
 	about := *found
 	about.Objects, about.located = nil, located{} // not kept for further pages
 	page := pageOf(r.store.pager.First(r.question(q), about, found.Objects, limit))
-	page.located = found.located
+	page.located = found.located.first(len(page.Objects))
 	return page
 }
 

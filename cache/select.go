@@ -31,7 +31,8 @@ type Plan struct {
 	Candidates int
 	// Scanned is how many of them had their JSON read to decide.
 	Scanned int
-	// Excerpts is of how many of those what is read had been kept by the questions before.
+	// Excerpts is of how many of those what is read had been kept by the questions before. It
+	// is told, as Columns are, to those alone who see all.
 	Excerpts int
 	// Columns are the paths of the columns that were at hand, each of one or several.
 	Columns []string
@@ -62,10 +63,8 @@ func (s *Store) selected(ctx context.Context, m *Matcher) (*Result, error) {
 	found.plan.Unindexed = found.matcher.unhelped
 	result := &Result{Version: found.version, Revision: found.revision, Plan: found.plan}
 	all := found.ordered()
+	all.tidy()
 	result.Plan.Candidates = len(all.objects)
-	for _, at := range all.columns {
-		result.Plan.Columns = append(result.Plan.Columns, at.name)
-	}
 	kept, err := found.matcher.filter(ctx, all)
 	if err != nil {
 		return nil, err
@@ -74,7 +73,13 @@ func (s *Store) selected(ctx context.Context, m *Matcher) (*Result, error) {
 		return nil, err
 	}
 	result.located, result.Objects = kept.located, kept.objects
-	result.Plan.Scanned, result.Plan.Excerpts, result.Faults = kept.scanned, kept.excerpts, kept.faults
+	result.Plan.Scanned, result.Faults = kept.scanned, kept.faults
+	if m.scope.all { // columns depend on what is not seen, and on what others ask
+		result.Plan.Excerpts = kept.excerpts
+		for _, at := range kept.columns {
+			result.Plan.Columns = append(result.Plan.Columns, at.name)
+		}
+	}
 	return result, nil
 }
 

@@ -5,14 +5,21 @@ import (
 	"hash/maphash"
 )
 
-// textBlock is how much memory texts take at a time. An address within a block has 16 bits.
-const textBlock = 1 << 16
+const (
+	// textBlock is how much memory many texts take at a time, and textFirst the first of them.
+	// An address within a block has 16 bits.
+	textBlock = 1 << 16
+	textFirst = 1 << 12
+	// textEntry is about what is held of each text besides it.
+	textEntry = 36
+)
 
 // texts are different texts, which are numbered from 1 on. They are only added to, so that
 // what there was at a moment can be read without a lock. The zero value is ready.
 type texts struct {
 	textsAt
 	used  int               // of the last block
+	held  int64             // bytes of all blocks
 	codes map[uint64]uint32 // by hash
 }
 
@@ -48,11 +55,12 @@ func (t *texts) has(code uint32, text []byte) bool { return string(t.text(code))
 func (t *texts) add(text []byte, hash uint64) (code uint32, ok bool) {
 	var size [binary.MaxVarintLen64]byte
 	n := binary.PutUvarint(size[:], uint64(len(text)))
-	if need := n + len(text); len(t.blocks) == 0 || t.used+need > textBlock {
+	if size := t.block(n + len(text)); size > 0 {
 		if len(t.blocks) == textBlock {
 			return 0, false
 		}
-		t.blocks, t.used = append(t.blocks, make([]byte, max(need, textBlock))), 0
+		t.blocks, t.used = append(t.blocks, make([]byte, size)), 0
+		t.held += int64(size)
 	}
 	block := len(t.blocks) - 1
 	t.starts = append(t.starts, uint32(block*textBlock+t.used))
@@ -64,3 +72,20 @@ func (t *texts) add(text []byte, hash uint64) (code uint32, ok bool) {
 	t.codes[hash] = uint32(len(t.starts))
 	return uint32(len(t.starts)), true
 }
+
+// block is how large a block has to be made for so many bytes; 0: there is room for them.
+func (t *texts) block(need int) int {
+	if len(t.blocks) > 0 && t.used+need <= min(len(t.blocks[len(t.blocks)-1]), textBlock) {
+		return 0
+	}
+	return max(need, int(min(max(t.held, textFirst), textBlock)))
+}
+
+// cost is what it takes to add a text of so many bytes.
+func (t *texts) cost(size int) int64 {
+	var prefix [binary.MaxVarintLen64]byte
+	return textEntry + int64(t.block(binary.PutUvarint(prefix[:], uint64(size))+size))
+}
+
+// bytes are those that are held.
+func (t *texts) bytes() int64 { return t.held + int64(textEntry*t.len()) }

@@ -131,3 +131,19 @@ func TestColumnList(t *testing.T) {
 		t.Errorf("the plan does not name the column: %s", body)
 	}
 }
+
+// TestLoopBesideASelector: a filter goes through all of a map of which a selector names a field.
+func TestLoopBesideASelector(t *testing.T) {
+	w := newWorld(t)
+	var all []string
+	for i := range 400 {
+		all = append(all, strings.Replace(pod("a", fmt.Sprintf("pod-%03d", i), "web", "n1", i+1), `"spec":{`, `"spec":{"nodeSelector":{"disk":"ssd","gpu":"yes"},`, 1))
+	}
+	w.pods.replace(t, "1000", all...)
+	question := "/v1/query?resources=pods&fields=metadata.name&fieldSelector=spec.nodeSelector.disk%3Dssd&filter=" + url.QueryEscape("object.spec.nodeSelector.exists(k, k == 'gpu')")
+	for again := range 6 {
+		if n := strings.Count(bodyOf(t, w, question), `"name":"pod-`); n != 400 {
+			t.Errorf("for the %d. time: %d objects of 400", again+1, n)
+		}
+	}
+}

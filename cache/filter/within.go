@@ -22,25 +22,12 @@ func within(e ast.Expr) (paths []rawjson.Path, ok bool) {
 	if !w.read(e, nil) {
 		return nil, false
 	}
-	// A loop over a map goes over what is read by name, too: then all of the map has to be there.
-	for _, looped := range w.looped {
-		if slices.ContainsFunc(w.paths, func(p rawjson.Path) bool { return namedBelow(p, looped) }) {
-			w.add(looped)
-		}
-	}
 	return w.paths, true
-}
-
-// namedBelow reports whether p goes on from outer by a name.
-func namedBelow(p, outer rawjson.Path) bool {
-	rest, ok := strings.CutPrefix(p.String(), outer.String())
-	return ok && rest != "" && (rest[0] == '.' || rest[0] == '[') && !strings.HasPrefix(rest, "[*]")
 }
 
 // withiner collects what an expression reads.
 type withiner struct {
-	paths  []rawjson.Path
-	looped []rawjson.Path // lists of which the elements alone are among paths
+	paths []rawjson.Path
 }
 
 func (w *withiner) add(p rawjson.Path) {
@@ -104,12 +91,10 @@ func (w *withiner) loop(c ast.ComprehensionExpr, in variables) bool {
 		return false
 	}
 	if steps > 0 {
-		w.looped = append(w.looped, list)
 		if !slices.ContainsFunc(inner.paths, func(p rawjson.Path) bool { _, below := p.Below(list); return below }) {
 			w.add(list) // how many elements there are is read, and nothing of them
 		}
 	}
-	w.looped = append(w.looped, inner.looped...)
 	for _, p := range inner.paths {
 		w.add(p)
 	}

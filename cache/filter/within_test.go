@@ -19,7 +19,7 @@ func TestWithin(t *testing.T) {
 		`object.spec.containers.exists(c, true)`:                                                                  "[spec.containers]",
 		`object.spec.containers.exists(c, c == object.spec.name)`:                                                 "[spec.containers[*] spec.name]",
 		`object.metadata.labels.exists(k, object.metadata.labels[k] == 'x')`:                                      "[metadata.labels metadata.labels[*]]",
-		`object.metadata.labels.exists(k, k == 'x') && object.metadata.labels.app == 'y'`:                         "[metadata.labels[*] metadata.labels.app metadata.labels]",
+		`object.metadata.labels.exists(k, k == 'x') && object.metadata.labels.app == 'y'`:                         "[metadata.labels[*] metadata.labels.app]",
 		`object.spec.a.exists(c, c.image == 'x') && object.spec.ab == 'y'`:                                        "[spec.a[*].image spec.ab]",
 		`object.spec.containers.exists(c, [c].exists(d, d.image == ''))`:                                          "[spec.containers[*]]",
 		`object.spec.containers.exists(c, .object.spec.x == '')`:                                                  "[spec.containers spec.x]",

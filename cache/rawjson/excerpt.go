@@ -2,7 +2,9 @@ package rawjson
 
 // Excerpt takes out of an object what some paths lead to. What reads nothing else cannot tell
 // the excerpt from the object: what is above a value is there, too, and a value of a kind that
-// a path does not go on from is there as a whole. It is immutable and safe for concurrent use.
+// a path does not go on from is there as a whole, as is an object of which a path leads to all
+// members, and be it that others lead to one by its name. It is immutable and safe for concurrent
+// use.
 type Excerpt struct {
 	root *excerptNode
 }
@@ -68,7 +70,7 @@ func (e *Excerpt) Append(dst, src []byte) []byte {
 func (n *excerptNode) append(dst []byte, v Lazy) ([]byte, int) {
 	switch kind := v.Kind(); {
 	case n.whole:
-	case kind == Object && len(n.fields) > 0:
+	case kind == Object && len(n.fields) > 0 && n.elements == nil:
 		return n.appendFields(dst, v)
 	case kind == Array && n.elements != nil:
 		return n.appendElements(dst, v)
