@@ -33,10 +33,10 @@ func (l *located) keep(condition func(i int) bool) {
 	}
 }
 
-// first are the first n of the objects.
+// first are the first n of the objects, if it is known where they are.
 func (l located) first(n int) located {
 	if l.rows == nil {
-		return located{objects: l.objects[:n]}
+		return located{}
 	}
 	return located{l.objects[:n], slices.Clone(l.rows[:n]), l.columns} // without the others
 }
