@@ -52,16 +52,21 @@ func wantsAt(raw []byte, path rawjson.Path, want string) (ok bool, cost uint64, 
 	return ok, 1, err
 }
 
-// numbered is an object whose spec.n changes, much longer than that.
-func numbered(t testing.TB, s *Store, i, n, version int) *Object {
+func decodedThing(t testing.TB, s *Store, raw string) *Object {
 	t.Helper()
-	raw := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"namespace":"team-%d","name":"thing-%d","uid":"uid-%d","resourceVersion":"%d"},"spec":{"n":%d,"text":%q},"status":{"n":"%d"}}`,
-		i%7, i, i, version, n, strings.Repeat(fmt.Sprint("text of ", i, " "), 40), i%3)
 	o, err := s.Decode([]byte(raw), "example.com/v1", "Thing")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
+}
+
+// numbered is an object whose spec.n changes, much longer than that.
+func numbered(t testing.TB, s *Store, i, n, version int) *Object {
+	t.Helper()
+	raw := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"namespace":"team-%d","name":"thing-%d","uid":"uid-%d","resourceVersion":"%d"},"spec":{"n":%d,"text":%q},"status":{"n":"%d"}}`,
+		i%7, i, i, version, n, strings.Repeat(fmt.Sprint("text of ", i, " "), 40), i%3)
+	return decodedThing(t, s, raw)
 }
 
 func numberedStore(t testing.TB, n int) *Store {
@@ -273,11 +278,7 @@ func TestColumnsAreBounded(t *testing.T) {
 		for i := range 1000 {
 			raw := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"thing-%d","uid":"u%d","resourceVersion":"%d"},"spec":{"text":%q}}`,
 				i, i, i+1, strings.Repeat(fmt.Sprint("text of ", i/10, " "), 40))
-			o, err := s.Decode([]byte(raw), "example.com/v1", "Thing")
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, o)
+			all = append(all, decodedThing(t, s, raw))
 		}
 		s.Replace("", all, "1000")
 		if c := fill(t, s, "spec"); c.rows != 1000 || c.texts.len() != 100 {
@@ -542,11 +543,7 @@ func wide(t testing.TB, s *Store, namespace string, i, version int) *Object {
 	t.Helper()
 	raw := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"namespace":%q,"name":"thing-%d","uid":"uid-%d","resourceVersion":"%d"},"spec":{"v":"%0300d","text":%q},"status":{"n":"%d"}}`,
 		namespace, i, i, version, version, strings.Repeat(fmt.Sprint("text of ", i, " "), 400), i%3)
-	o, err := s.Decode([]byte(raw), "example.com/v1", "Thing")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return decodedThing(t, s, raw)
 }
 
 func wideStore(t testing.TB, n int) *Store {
@@ -646,11 +643,7 @@ func TestColumnsOfOthers(t *testing.T) {
 				namespace = "hidden"
 			}
 			raw := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"namespace":%q,"name":"thing-%d","uid":"uid-%d","resourceVersion":"%d"},"spec":{"v":"%0300d"}}`, namespace, i, i, i+1, i)
-			o, err := s.Decode([]byte(raw), "example.com/v1", "Thing")
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, o)
+			all = append(all, decodedThing(t, s, raw))
 		}
 		s.Replace("", all, "9000")
 		for range columnAfter + 2 {

@@ -95,8 +95,8 @@ func (f *foundObjects) tallies(paths []rawjson.Path) []*cache.Tally {
 // reads are what is read of all objects that are found.
 func (q *query) reads() []rawjson.Path {
 	switch {
-	case !q.needsAll() && (q.limit > 0 || q.named != 0):
-		return nil // a page is few objects
+	case !q.needsAll() && (q.limit > 0 || q.watch || q.named != 0):
+		return nil // a page is few objects, and a stream tells each by itself
 	case !q.needsAll():
 		return q.paths
 	case q.summary.Computed() || q.summary.OfIdentity():
