@@ -77,6 +77,14 @@ func names(specs []cache.Spec) string {
 
 func startKeeper(t *testing.T, f caches, kubeconfig, rules string, saved ...cache.Saved) (*keeper, *lines) {
 	t.Helper()
+	r, log := warmKeeper(t, f, kubeconfig, rules, saved...)
+	runKeeper(t, r)
+	return r, log
+}
+
+// warmKeeper knows a snapshot and does not run.
+func warmKeeper(t *testing.T, f caches, kubeconfig, rules string, saved ...cache.Saved) (*keeper, *lines) {
+	t.Helper()
 	log := newLines()
 	c := config.Cluster{Name: "c", Kubeconfig: kubeconfig}
 	r := newKeeper(c, rulesOf(t, rules), f, slog.New(slog.NewTextHandler(log, nil)))
@@ -84,6 +92,10 @@ func startKeeper(t *testing.T, f caches, kubeconfig, rules string, saved ...cach
 	if err := r.warm(saved); err != nil {
 		t.Fatal(err)
 	}
+	return r, log
+}
+
+func runKeeper(t *testing.T, r *keeper) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- r.Run(ctx) }()
@@ -93,7 +105,6 @@ func startKeeper(t *testing.T, f caches, kubeconfig, rules string, saved ...cach
 			t.Errorf("Run() = %v", err)
 		}
 	})
-	return r, log
 }
 
 func rulesOf(t *testing.T, rules string) []config.Rule {
@@ -117,7 +128,7 @@ const everything = `[{match: [leases.coordination.k8s.io], watch: false}, {match
 func TestReplicaStartsWarm(t *testing.T) {
 	api := newFakeAPI(t, "- Pod pods v1", "coordination.k8s.io Lease leases v1")
 	f := newFakeCaches()
-	r, _ := startKeeper(t, f, kubeconfigFor(t, t.TempDir()+"/k", api.URL), everything,
+	r, _ := warmKeeper(t, f, kubeconfigFor(t, t.TempDir()+"/k", api.URL), everything,
 		savedOf("c", "pods", "v1"), savedOf("c", "zebras", "v1"), savedOf("other", "nodes", "v1"))
 	if got := names(receive(t, f.saved)); got != "pods.v1 zebras.v1" {
 		t.Errorf("applied from the snapshot: %s", got)
@@ -125,6 +136,7 @@ func TestReplicaStartsWarm(t *testing.T) {
 	if r.isDiscovered() {
 		t.Error("discovered before the cluster answered")
 	}
+	runKeeper(t, r)
 	if got := names(receive(t, f.applied)); got != "pods.v1 -leases.v1.coordination.k8s.io" {
 		t.Errorf("applied from discovery: %s", got)
 	}
