@@ -243,13 +243,7 @@ func (c *column) renumberLocked(n *renumbering) {
 	c.bytes.Store(bytes)
 }
 
-// forget gives everything back.
-func (c *column) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.forgetLocked()
-}
-
+// forgetLocked gives everything back.
 func (c *column) forgetLocked() {
 	c.of.bytes.Add(-c.bytes.Swap(0))
 	c.codes, c.texts, c.rows, c.lost = codes{taken: c.codes.taken}, texts{}, 0, 0
@@ -257,7 +251,7 @@ func (c *column) forgetLocked() {
 	c.numbering++
 }
 
-// close is forget, for ever.
+// close gives everything back, and nothing is kept any more.
 func (c *column) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -58,10 +58,10 @@ type columns struct {
 
 func newColumns() *columns { return &columns{few: columnFew, sets: map[string]*column{}} }
 
-// about is the column for paths, which are called name, for a question that reads so many of the objects there are;
-// nil if there is none.
-func (x *columns) about(name string, paths []rawjson.Path, objects, live int) *column {
-	if x == nil || objects < columnFrom || len(paths) == 0 || len(paths) > columnPaths {
+// about is the column for paths, which are called name, for a question that reads many of the
+// objects, of which there are live; nil if there is none.
+func (x *columns) about(name string, paths []rawjson.Path, live int) *column {
+	if len(paths) == 0 || len(paths) > columnPaths {
 		return nil
 	}
 	x.mu.Lock()

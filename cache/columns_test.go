@@ -234,13 +234,16 @@ func columnOf(s *Store, objects int, names ...string) *columnAt {
 		}
 		paths = append(paths, p)
 	}
+	m, err := s.Matcher(Query{Reads: paths})
+	if err != nil {
+		panic(err)
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	c := s.contents.columns.about(columnName(paths), paths, objects, s.contents.len())
-	if c == nil {
-		return nil
+	if all := s.columnsLocked(m, objects); len(all) > 0 {
+		return all[0]
 	}
-	return c.at(s)
+	return nil
 }
 
 // readColumn reads of all objects what at leads to, and what comes of it.

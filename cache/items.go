@@ -12,7 +12,7 @@ type items struct {
 	known   int       // how many objects have an excerpt in the column
 }
 
-// itemsOf are those of objects, which were in these rows. Both belong to it from now on.
+// itemsOf are those of objects, which were in these rows when at was taken. It changes neither.
 func itemsOf(objects []*Object, rows []uint32, at *columnAt) *items {
 	x := &items{objects: objects, rows: rows, at: at}
 	if at == nil {

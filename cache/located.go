@@ -77,6 +77,9 @@ func (l *located) items(paths []rawjson.Path) *items {
 
 // columnsLocked are those that the question of m reads, which is about so many of the objects.
 func (s *Store) columnsLocked(m *Matcher, objects int) (all []*columnAt) {
+	if s.contents.columns == nil || objects < columnFrom {
+		return nil
+	}
 	var names []string
 	for _, paths := range [][]rawjson.Path{m.scan.columnPaths(), m.query.Sort.columnPaths(m.extraction), m.query.Reads} {
 		name := columnName(paths)
@@ -84,7 +87,7 @@ func (s *Store) columnsLocked(m *Matcher, objects int) (all []*columnAt) {
 			continue // one question is asked once
 		}
 		names = append(names, name)
-		if c := s.contents.columns.about(name, paths, objects, s.contents.len()); c != nil {
+		if c := s.contents.columns.about(name, paths, s.contents.len()); c != nil {
 			all = append(all, c.at(s))
 		}
 	}

@@ -58,6 +58,7 @@ type verdict struct {
 
 // firstFault is the first that one worker has found.
 type firstFault struct {
+	any     bool
 	item    int
 	message string
 	key     Key
@@ -162,8 +163,8 @@ func (sc *scan) matchAgain(ctx context.Context, worker int, json []byte) (ok boo
 // fault notes an item for which the filter has no value. Each worker has rising ones.
 func (sc *scan) fault(worker, item int, fault *EvalError) {
 	sc.found[item] = faulted
-	if f := &sc.faults[worker]; f.message == "" {
-		*f = firstFault{item, fault.Message, sc.objects[sc.object(item)].Key()}
+	if f := &sc.faults[worker]; !f.any {
+		*f = firstFault{true, item, fault.Message, sc.objects[sc.object(item)].Key()}
 	}
 }
 
@@ -171,7 +172,7 @@ func (sc *scan) fault(worker, item int, fault *EvalError) {
 func (sc *scan) first() (all Faults) {
 	var first *firstFault
 	for w := range sc.faults {
-		if f := &sc.faults[w]; f.message != "" && (first == nil || f.item < first.item) {
+		if f := &sc.faults[w]; f.any && (first == nil || f.item < first.item) {
 			first = f
 		}
 	}
