@@ -47,6 +47,12 @@ type Settler interface {
 	Unsettled() string
 }
 
+// Asker is a Settler that decides by itself when it asks.
+type Asker interface {
+	// AskingSince is when it began to ask what it now waits for: now, if it does not.
+	AskingSince() time.Time
+}
+
 // Recorder runs readers.
 type Recorder struct {
 	Options

@@ -404,9 +404,11 @@ func (s *soak) progress() {
 		c.Answers, c.Events, c.Waiting, s.audit.lists, s.found())
 }
 
-// settle waits until everything is as etcd has it and live.
+// settle waits until everything is as etcd has it and live. A reader that pauses
+// between its requests has its time from when it asks, but not for ever.
 func (s *soak) settle(ctx context.Context) {
-	deadline := time.Now().Add(s.Settle)
+	begun := time.Now()
+	shown := begun
 	for {
 		wrong := s.unsettled(ctx)
 		if len(wrong) == 0 {
@@ -416,27 +418,53 @@ func (s *soak) settle(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Now().After(deadline) {
-			for _, w := range wrong {
-				s.checker.Report(time.Now(), "settle", w[0], "after %v: %s", s.Settle, w[1])
+		now, late := time.Now(), false
+		for _, w := range wrong {
+			if now.Sub(w.since) > s.Settle && now.Sub(begun) > s.Settle || now.Sub(begun) > s.Settle+pauses {
+				late = true
+				s.checker.Report(now, "settle", w.who, "after %v: %s", now.Sub(begun).Round(time.Second), w.what)
 			}
+		}
+		if late {
 			return
+		}
+		if now.Sub(shown) > 15*time.Second {
+			shown = now
+			for _, w := range wrong {
+				s.log("not settled: %s: %s", w.who, w.what)
+			}
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
 }
 
-func (s *soak) unsettled(ctx context.Context) (wrong [][2]string) {
+// pauses is how long the pauses of an informer of client-go take at most: one before
+// it asks for its watch again, and one more when the answer is that it has to list.
+const pauses = 2 * time.Minute
+
+// unsettledReader is one that does not have what it must have.
+type unsettledReader struct {
+	who, what string
+	since     time.Time // when it began to ask; zero if it never pauses
+}
+
+func (s *soak) unsettled(ctx context.Context) (wrong []unsettledReader) {
 	for _, sm := range s.samplers {
 		if not := sm.notLive(ctx); len(not) > 0 {
-			wrong = append(wrong, [2]string{sm.informerd.Name, fmt.Sprintf("not live: %.500s", strings.Join(not, "; "))})
+			wrong = append(wrong, unsettledReader{who: sm.informerd.Name, what: fmt.Sprintf("not live: %.500s", strings.Join(not, "; "))})
 		}
 	}
 	for _, r := range s.readers {
 		for _, reader := range r.Settlers() {
-			if d := reader.Unsettled(); d != "" {
-				wrong = append(wrong, [2]string{reader.Name(), d})
+			d := reader.Unsettled()
+			if d == "" {
+				continue
 			}
+			u := unsettledReader{who: reader.Name(), what: d}
+			if asker, ok := reader.(recorder.Asker); ok {
+				u.since = asker.AskingSince()
+			}
+			wrong = append(wrong, u)
 		}
 	}
 	return wrong
