@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -60,8 +61,12 @@ type cluster struct {
 	// connected wakes run when a configuration arrives, suspicion when something
 	// speaks against the server. Each holds one.
 	connected, suspicion chan struct{}
+	// end ends run; ended is closed when that has returned.
+	end   context.CancelFunc
+	ended chan struct{}
 
-	rights *rights // of its user
+	rights *rights       // of its user
+	syncs  chan struct{} // semaphore over syncs and relists
 
 	surveying  chan struct{} // semaphore: one survey at a time; taken before mu
 	confirming chan struct{} // semaphore: one confirmation at a time; taken before mu
@@ -73,6 +78,7 @@ type cluster struct {
 	streams     *http.Client // of lists and watches
 	meta        metadata.Interface
 	metaStreams metadata.Interface
+	line        *line // the connections of the clients; nil until there are some
 	uid         string
 	servers     servers // the versions that its API servers say they are
 	marks       marks
@@ -100,6 +106,8 @@ func newCluster(name, expected string, retry retry, log *slog.Logger) *cluster {
 		identified: make(chan struct{}),
 		connected:  make(chan struct{}, 1),
 		suspicion:  make(chan struct{}, 1),
+		end:        func() {},
+		ended:      make(chan struct{}),
 		back:       make(chan struct{}),
 		surveying:  make(chan struct{}, 1),
 		rights:     newRights(accessRate),
@@ -112,18 +120,25 @@ func newCluster(name, expected string, retry retry, log *slog.Logger) *cluster {
 }
 
 // connect sets how the cluster is reached. A later call replaces the clients of
-// requests to come.
+// requests to come. What is under way goes on, unless it is somewhere else that the
+// cluster is reached now: watches are opened there again, and whether it is still the
+// same cluster is judged before they go on where they were. One goroutine calls it.
 func (c *cluster) connect(config ClusterConfig) error {
 	rc := rest.CopyConfig(config.REST)
 	// Watches are never rate limited by client-go and lists are bounded by the
 	// factory's own semaphore, so its limiter would only delay probes.
 	rc.QPS, rc.Burst = -1, 0
-	client, err := rest.HTTPClientFor(rc)
+	c.mu.RLock()
+	before, line := c.config.REST, c.line
+	c.mu.RUnlock()
+	if before == nil || elsewhereThan(before, rc) {
+		line = newLine()
+	}
+	client, err := newPlainClient(rc, line, config.Wrapped)
 	if err != nil {
 		return fmt.Errorf("make HTTP client: %w", err)
 	}
-	client.Transport = tierTransport{config.Wrapped(client.Transport)}
-	streams, err := newStreamClient(rc, config.Wrapped)
+	streams, err := newStreamClient(rc, line, config.Wrapped)
 	if err != nil {
 		return fmt.Errorf("make HTTP client of streams: %w", err)
 	}
@@ -140,6 +155,8 @@ func (c *cluster) connect(config ClusterConfig) error {
 		return fmt.Errorf("make authorization client: %w", err)
 	}
 	c.mu.Lock()
+	left := c.line
+	c.line = line
 	c.config = ClusterConfig{REST: rc, Namespaces: config.Namespaces, Wrap: config.Wrap}
 	c.epoch++
 	if isAddressIdentity(c.uid) {
@@ -149,11 +166,33 @@ func (c *cluster) connect(config ClusterConfig) error {
 	c.meta, c.metaStreams = meta, metaStreams
 	c.mu.Unlock()
 	c.rights.connect(auth)
+	if left != nil && left != line {
+		c.log.Info("the cluster is reached elsewhere, watches are opened there again", "server", cache.PublicAddress(rc.Host))
+		left.cut()
+	}
 	select {
 	case c.connected <- struct{}{}:
 	default:
 	}
 	return nil
+}
+
+// disconnect closes all connections to the cluster.
+func (c *cluster) disconnect() {
+	c.mu.RLock()
+	line := c.line
+	c.mu.RUnlock()
+	if line != nil {
+		line.cut()
+	}
+}
+
+// elsewhereThan reports whether two configurations lead to different places, as far as
+// they say.
+func elsewhereThan(a, b *rest.Config) bool {
+	x, y := a.TLSClientConfig, b.TLSClientConfig
+	return a.Host != b.Host || a.APIPath != b.APIPath || x.ServerName != y.ServerName || x.Insecure != y.Insecure ||
+		x.CAFile != y.CAFile || !bytes.Equal(x.CAData, y.CAData)
 }
 
 // configured tells configurations apart: it grows with each connect.

@@ -25,7 +25,8 @@ type Options struct {
 	SnapshotsDisabled string
 	// SaveInterval is the time between commits; 1s if 0.
 	SaveInterval time.Duration
-	// Concurrency bounds how many resources sync or relist at once; 8 if 0.
+	// Concurrency bounds how many resources of a cluster sync or relist at once; 8 if 0.
+	// Each cluster has places of its own: one that hangs holds up no other.
 	Concurrency int
 	// VerifyInterval is the time between comparisons of a resource with the
 	// API server; 0 for none.
@@ -70,10 +71,7 @@ func (f *Factory) newStore(spec cache.Spec) (*cache.Store, error) {
 type Factory struct {
 	options Options
 	log     *slog.Logger
-	syncs   chan struct{} // semaphore over syncs and relists
 	loads   chan struct{} // semaphore over snapshots being read
-	// expected is the identity of each cluster that its snapshots know.
-	expected map[string]string
 
 	ctx    context.Context // of all informers; ended by Run
 	cancel context.CancelFunc
@@ -86,6 +84,8 @@ type Factory struct {
 	clusters  map[string]*cluster
 	informers map[cache.Resource]*Informer
 	names     map[string]names.Index // by cluster
+	// expected is the identity of each cluster that its snapshots know.
+	expected map[string]string
 	// discovered are the clusters whose informers are all there are to be.
 	discovered map[string]bool
 	// ended is when the last informer of a resource that is gone ended.
@@ -126,7 +126,6 @@ func NewFactory(options Options) *Factory {
 	f := &Factory{
 		options:    options,
 		log:        options.Log,
-		syncs:      make(chan struct{}, options.Concurrency),
 		loads:      make(chan struct{}, cache.Workers()),
 		clusters:   map[string]*cluster{},
 		informers:  map[cache.Resource]*Informer{},
@@ -240,9 +239,67 @@ func (f *Factory) cluster(name string) (*cluster, error) {
 	}
 	c := newCluster(name, f.expected[name], f.options.retry, f.log)
 	c.rights = newRights(f.options.accessRate)
+	c.syncs = make(chan struct{}, f.options.Concurrency)
 	f.clusters[name] = c
-	f.running.Go(func() { c.run(f.ctx) })
+	ctx, cancel := context.WithCancel(f.ctx)
+	c.end = cancel
+	f.running.Go(func() {
+		defer close(c.ended)
+		c.run(ctx)
+	})
 	return c, nil
+}
+
+// Remove makes a cluster unknown: nothing is asked of it any more when it returns, and
+// nothing is kept of it, in the snapshots neither. Its objects are not deleted by that,
+// they are only not known here: who follows them is not told of deletions but cut off,
+// with ErrStopped, and finds no resource any more. Nobody may make the cluster known
+// again before it has returned. A cluster that is not known is none to remove.
+func (f *Factory) Remove(name string) error {
+	f.applying.Lock()
+	defer f.applying.Unlock()
+	informers := f.of(name)
+	halt(informers)
+	c := f.takeOut(name, informers)
+	for _, i := range informers {
+		i.stop()
+	}
+	var errs []error
+	for _, i := range informers {
+		if i.store() == nil {
+			continue
+		}
+		if err := f.forget(i.resource, true); err != nil {
+			errs = append(errs, fmt.Errorf("delete the snapshot of %s: %w", i.resource, err))
+		}
+	}
+	if c != nil {
+		c.end()
+		<-c.ended
+		c.disconnect()
+		f.log.Info("cluster removed", "cluster", name)
+	}
+	return errors.Join(errs...)
+}
+
+// takeOut makes a cluster and its informers unknown, all at once. The cluster is nil if
+// it was not known.
+func (f *Factory) takeOut(name string, informers []*Informer) *cluster {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, i := range informers {
+		i.out.Store(true)
+		delete(f.informers, i.resource)
+		// Whoever finds the resource again one day finds another copy, which has a later
+		// beginning by itself.
+		f.ended[i.resource] = time.Now()
+	}
+	c := f.clusters[name]
+	delete(f.clusters, name)
+	delete(f.names, name)
+	delete(f.discovered, name)
+	delete(f.expected, name)
+	return c
 }
 
 // Apply makes the informers of a cluster equal specs: it starts what is new,
@@ -265,11 +322,24 @@ func (f *Factory) ApplySaved(clusterName string, specs []cache.Spec) error {
 }
 
 func (f *Factory) apply(clusterName string, specs []cache.Spec, all bool) error {
+	adopted, err := f.exchangeAll(clusterName, specs, all)
+	// To read a whole copy anew may take long, and other clusters go on meanwhile.
+	ctx, cancel := context.WithTimeout(f.ctx, takeAwayLimit)
+	defer cancel()
+	for _, i := range adopted {
+		i.awaitTakenAway(ctx)
+	}
+	return err
+}
+
+// exchangeAll makes the informers of a cluster equal specs, and returns those that went
+// on, by another rule perhaps.
+func (f *Factory) exchangeAll(clusterName string, specs []cache.Spec, all bool) (adopted []*Informer, err error) {
 	f.applying.Lock()
 	defer f.applying.Unlock()
 	c, err := f.cluster(clusterName)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var errs []error
 	wanted := make(map[cache.Resource]cache.Spec, len(specs))
@@ -283,7 +353,7 @@ func (f *Factory) apply(clusterName string, specs []cache.Spec, all bool) error 
 		}
 		wanted[spec.Resource] = spec
 	}
-	var gone, replaced, adopted []*Informer
+	var gone, replaced []*Informer
 	for _, i := range f.of(clusterName) {
 		spec, ok := wanted[i.resource]
 		if !ok {
@@ -300,12 +370,7 @@ func (f *Factory) apply(clusterName string, specs []cache.Spec, all bool) error 
 		replaced = append(replaced, i)
 	}
 	f.exchange(c, gone, replaced, wanted, all)
-	ctx, cancel := context.WithTimeout(f.ctx, takeAwayLimit)
-	defer cancel()
-	for _, i := range adopted {
-		i.awaitTakenAway(ctx)
-	}
-	return errors.Join(errs...)
+	return adopted, errors.Join(errs...)
 }
 
 // exchange takes out the informers of resources that are gone and puts those of

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/informerd/informerd/cache"
@@ -157,4 +158,42 @@ func (m *memory) of() string {
 	defer m.mu.Unlock()
 	s := m.saved[fakeSpec.Resource]
 	return fmt.Sprintf("%s at %s", s.ClusterUID, s.ServerVersion)
+}
+
+// TestReachedElsewhere: a configuration that leads somewhere else is followed at once,
+// although the watches of the one before would go on for ever. At another address of the
+// same cluster they go on where they were; what another cluster holds replaces all.
+func TestReachedElsewhere(t *testing.T) {
+	api, other := newFakeAPI(t), newFakeAPI(t)
+	other.uid = "cluster-2"
+	rng := rand.New(rand.NewPCG(23, 24))
+	churn(api, rng, 50)
+	churn(other, rng, 80)
+	r := startRig(t, api, Options{})
+	r.becomes(t, cache.Live)
+	r.equal(t)
+
+	door := httptest.NewServer(http.HandlerFunc(api.serve))
+	defer door.Close()
+	defer door.CloseClientConnections()
+	through := api.config()
+	through.REST.Host = door.URL
+	watches := api.count("watch")
+	if err := r.Connect("c", through); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "watched at the other address", func() bool { return api.count("watch") > watches })
+	churn(api, rng, 20)
+	r.equal(t)
+	if n := api.count("list") + api.count("watchlist"); n != 1 {
+		t.Errorf("%d lists, want the first one only", n)
+	}
+
+	if err := r.Connect("c", other.config()); err != nil {
+		t.Fatal(err)
+	}
+	r.api = other
+	eventually(t, "the other cluster is identified", func() bool { return r.Clusters()[0].UID == "cluster-2" })
+	r.becomes(t, cache.Live)
+	r.equal(t)
 }

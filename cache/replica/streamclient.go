@@ -20,25 +20,34 @@ const streamSilence = 90 * time.Second
 // server each event would pass through two more goroutines on its way out. On a
 // busy server both of them wait for their turn, which takes tens of milliseconds
 // for one event in a hundred.
-func newStreamClient(rc *rest.Config, wrapped func(http.RoundTripper) http.RoundTripper) (*http.Client, error) {
+func newStreamClient(rc *rest.Config, l *line, wrapped func(http.RoundTripper) http.RoundTripper) (*http.Client, error) {
 	rc = rest.CopyConfig(rc)
 	rc.NextProtos = []string{"http/1.1"}
-	dial := rc.Dial
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: 30 * time.Second}).DialContext
-	}
-	rc.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := dialOf(rc)
+	rc.Dial = l.over(func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
 		return &heardConn{conn, streamSilence}, nil
-	}
+	})
 	client, err := rest.HTTPClientFor(rc)
 	if err != nil {
 		return nil, err
 	}
 	client.Transport = tierTransport{attemptTransport{wrapped(client.Transport)}}
+	return client, nil
+}
+
+// newPlainClient makes the client of everything else.
+func newPlainClient(rc *rest.Config, l *line, wrapped func(http.RoundTripper) http.RoundTripper) (*http.Client, error) {
+	rc = rest.CopyConfig(rc)
+	rc.Dial = l.over(dialOf(rc))
+	client, err := rest.HTTPClientFor(rc)
+	if err != nil {
+		return nil, err
+	}
+	client.Transport = tierTransport{wrapped(client.Transport)}
 	return client, nil
 }
 
