@@ -38,7 +38,7 @@ type clusterHealth struct {
 	Version   string `json:"version,omitempty"`
 	Reachable bool   `json:"reachable"`
 	Error     string `json:"error,omitempty"`
-	// Ready is false while the cluster holds up readiness.
+	// Ready is false while the cluster holds up readiness, or would if it were the only one.
 	Ready bool `json:"ready"`
 	// Reason says what is wrong with its resources together.
 	Reason string `json:"reason,omitempty"`
@@ -73,12 +73,39 @@ type snapshotHealth struct {
 // forbidden or has failed does not count, because its fault is its own; nor does
 // trouble with the snapshot; nor, with staleOK, that answers are old. All of these
 // are named.
+//
+// Several clusters do not hold up each other, see ofSeveral.
 func (s *Server) readiness(staleOK bool) readiness {
 	a := readiness{Clusters: []clusterHealth{}, Resources: []resourceHealth{}}
 	snap := s.Caches.SnapshotStatus()
 	a.Snapshot = snapshotHealth{snap.Enabled, snap.Reason, snap.Err, snap.LastCommit.UTC()}
-	clusters, resources := s.Caches.Clusters(), s.Caches.Resources()
-	now, waiting := time.Now(), 0
+	clusters, now := s.Caches.Clusters(), time.Now()
+	known := a.look(clusters, s.Caches.Resources(), now)
+	for _, c := range clusters {
+		h := clusterHealth{Name: c.Name, Server: c.Server, Version: c.Version, Reachable: c.Reachable, Error: c.Err, Ready: true}
+		if s.AccessTrouble != nil {
+			h.AccessError = s.AccessTrouble(c.Name)
+		}
+		if e := known[c.Name]; e != nil {
+			h.fault, h.Reason = e.judge(c.Name, now, s.Lease)
+			h.Ready = h.fault == "" || h.fault == clusterSilent && staleOK
+			h.ProvenTime = e.proven.UTC()
+		}
+		a.Clusters = append(a.Clusters, h)
+	}
+	if len(clusters) > 1 {
+		a.ofSeveral(clusters, known, now, s.wasReady.Load())
+	} else {
+		a.ofOne(known)
+	}
+	if a.Ready && !staleOK {
+		s.wasReady.Store(true)
+	}
+	return a
+}
+
+// look notes the watched resources, and returns what those of each cluster say together.
+func (a *readiness) look(clusters []cache.ClusterStatus, resources []Resource, now time.Time) map[string]*evidence {
 	known := map[string]*evidence{}
 	for _, res := range resources {
 		view := res.View()
@@ -95,42 +122,66 @@ func (s *Server) readiness(staleOK bool) readiness {
 			continue
 		}
 		e.add(view, now)
-		h := resourceHealth{view.Spec.Cluster, view.Spec.Name(), view.State, view.Reason, view.Since.UTC(), true}
-		if view.State == cache.Syncing {
-			h.Ready = false
-			waiting++
-		}
-		a.Resources = append(a.Resources, h)
+		a.Resources = append(a.Resources, resourceHealth{
+			view.Spec.Cluster, view.Spec.Name(), view.State, view.Reason, view.Since.UTC(), view.State != cache.Syncing,
+		})
 	}
-	old := ""
-	for _, c := range clusters {
-		h := clusterHealth{Name: c.Name, Server: c.Server, Version: c.Version, Reachable: c.Reachable, Error: c.Err, Ready: true}
-		if s.AccessTrouble != nil {
-			h.AccessError = s.AccessTrouble(c.Name)
-		}
-		if e := known[c.Name]; e != nil {
-			h.fault, h.Reason = e.judge(c.Name, now, s.Lease)
-			h.Ready = h.fault == "" || h.fault == clusterSilent && staleOK
-			h.ProvenTime = e.proven.UTC()
-		}
-		if old == "" && !h.Ready {
-			old = h.Reason
-		}
-		a.Clusters = append(a.Clusters, h)
+	return known
+}
+
+// ofOne decides where there is one cluster, or none.
+func (a *readiness) ofOne(known map[string]*evidence) {
+	waiting := 0
+	for _, e := range known {
+		waiting += e.waiting
 	}
-	switch empty := undiscovered(a.Clusters, known); {
-	case len(resources) == 0:
+	switch {
+	case len(a.Clusters) == 0 && len(known) == 0:
+		a.Reason = "there is no cluster yet"
+	case len(known) == 0:
 		a.Reason = "no resource has been discovered yet"
-	case empty != "":
-		a.Reason = fmt.Sprintf("no resource of cluster %s has been discovered yet", empty)
 	case waiting > 0:
 		a.Reason = fmt.Sprintf("%d of %d resources have no data yet", waiting, len(a.Resources))
-	case old != "":
-		a.Reason = old
+	case len(a.Clusters) > 0 && !a.Clusters[0].Ready:
+		a.Reason = a.Clusters[0].Reason
 	default:
 		a.Ready = true
 	}
-	return a
+}
+
+// awayAfter is how long a cluster may not answer before it holds up others no more.
+const awayAfter = 15 * time.Second
+
+// ofSeveral decides where there are several clusters: one that fails must not take the
+// others from those who read them. So it is enough that one is in order, but for the
+// start: until informerd was ready once, whatever answers is waited for.
+func (a *readiness) ofSeveral(clusters []cache.ClusterStatus, known map[string]*evidence, now time.Time, wasReady bool) {
+	good, holding := 0, ""
+	for n, c := range clusters {
+		h := &a.Clusters[n]
+		switch e := known[c.Name]; {
+		case e == nil:
+			h.fault, h.Reason = clusterUndiscovered, fmt.Sprintf("no resource of cluster %s has been discovered yet", c.Name)
+			h.Ready = false
+		case e.waiting > 0 && h.Ready:
+			h.fault, h.Reason = clusterSyncing, fmt.Sprintf("%d of %d resources of cluster %s have no data yet", e.waiting, e.watched(), c.Name)
+			h.Ready = false
+		}
+		switch away := !c.Reachable && now.Sub(c.Since) > awayAfter; {
+		case h.Ready:
+			good++
+		case holding == "" && !away && !wasReady:
+			holding = h.Reason
+		}
+	}
+	switch {
+	case holding != "":
+		a.Reason = holding
+	case good == 0:
+		a.Reason = a.Clusters[0].Reason
+	default:
+		a.Ready = true
+	}
 }
 
 // evidence is what the watched resources of a cluster say of it together.
@@ -164,8 +215,14 @@ func (e *evidence) add(view *cache.View, now time.Time) {
 	e.sign = latest(e.sign, sign)
 }
 
+// watched is how many resources are.
+func (e *evidence) watched() int { return e.waiting + e.readable + e.refused }
+
 // Faults of a cluster.
 const (
+	clusterUndiscovered = "undiscovered"
+	clusterSyncing      = "syncing"
+
 	clusterSilent   = "silent"
 	clusterDataless = "without data"
 )
@@ -192,20 +249,6 @@ func latest(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// undiscovered is the first cluster nothing is known of. With one cluster only
-// its resources may leave it unnamed.
-func undiscovered(clusters []clusterHealth, known map[string]*evidence) string {
-	if len(clusters) < 2 {
-		return ""
-	}
-	for _, c := range clusters {
-		if known[c.Name] == nil {
-			return c.Name
-		}
-	}
-	return ""
 }
 
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
@@ -280,6 +323,10 @@ func (a readiness) text(verbose bool) string {
 		}
 		fmt.Fprintf(&b, "[%s]%s %s\n", mark, name, text)
 	}
+	holds := "-"
+	if a.Ready {
+		holds = "!" // it would, if there was no other cluster
+	}
 	for _, c := range a.Clusters {
 		name := "cluster"
 		if c.Name != "" {
@@ -287,7 +334,7 @@ func (a readiness) text(verbose bool) string {
 		}
 		switch {
 		case !c.Ready:
-			line("-", name, c.fault, c.trouble())
+			line(holds, name, c.fault, c.trouble())
 		case c.fault != "":
 			line("!", name, c.fault, c.trouble())
 		case !c.Reachable:
@@ -317,7 +364,7 @@ func (a readiness) text(verbose bool) string {
 		}
 		switch {
 		case !res.Ready:
-			line("-", name, string(res.State), res.Reason)
+			line(holds, name, string(res.State), res.Reason)
 		case res.State == cache.Live:
 			line("+", name, "ok", "")
 		case res.State == cache.Warm:

@@ -88,7 +88,7 @@ func TestNotReadyBeforeDiscovery(t *testing.T) {
 		t.Errorf("readyz = %d %s", rec.Code, rec.Body)
 	}
 	w = newWorld(t)
-	w.caches.clusters = []cache.ClusterStatus{{Name: "", Discovered: true, Reachable: true}, {Name: "west", Discovered: true, Err: "refused"}}
+	w.caches.clusters = []cache.ClusterStatus{{Name: "", Discovered: true, Reachable: true}, {Name: "west", Discovered: true, Reachable: true}}
 	if rec := w.get(t, "/readyz"); rec.Code != 503 || !strings.Contains(rec.Body.String(), "no resource of cluster west") {
 		t.Errorf("readyz = %d %s", rec.Code, rec.Body)
 	}
@@ -173,7 +173,8 @@ func TestReadyzOwnFault(t *testing.T) {
 	w.readyz(t, "&stale=ok", 503)
 }
 
-// TestReadyzClusters: a cluster that is silent is named.
+// TestReadyzClusters: a cluster that is silent, or comes later, is named, and does not take
+// the others from those who read them.
 func TestReadyzClusters(t *testing.T) {
 	w := newWorld(t)
 	w.caches.clusters = []cache.ClusterStatus{{Name: "east", Discovered: true, Reachable: true}, {Name: "west", Discovered: true, Reachable: true}}
@@ -181,5 +182,32 @@ func TestReadyzClusters(t *testing.T) {
 	w.readyz(t, "", 200, "[+]cluster east ok\n", "[+]cluster west ok\n")
 	w.nodes.set(cache.Stale, "")
 	w.nodes.status.Proof = time.Now().Add(-100 * time.Second)
-	w.readyz(t, "", 503, "[+]cluster east ok\n", "[-]cluster west silent: the API server of cluster west has not proven anything current for 100 s\n")
+	w.readyz(t, "", 200, "[+]cluster east ok\n", "[!]cluster west silent: the API server of cluster west has not proven anything current for 100 s\n", "readyz check passed\n")
+	w.caches.clusters = append(w.caches.clusters, cache.ClusterStatus{Name: "north", Reachable: true, Since: time.Now()})
+	w.readyz(t, "", 200, "[!]cluster north undiscovered: no resource of cluster north has been discovered yet\n")
+	for _, c := range []*fakeResource{w.pods, w.secrets, w.events} {
+		c.set(cache.Stale, "")
+		c.status.Proof = time.Now().Add(-100 * time.Second)
+	}
+	w.readyz(t, "", 503, "[-]cluster east silent", "[-]cluster north undiscovered", "readyz check failed: the API server of cluster east")
+	w.readyz(t, "&stale=ok", 200, "[!]cluster east silent", "[!]cluster west silent")
+}
+
+// TestReadyzStartsWithAll: at the start all clusters that answer are waited for, and one
+// that does not is not.
+func TestReadyzStartsWithAll(t *testing.T) {
+	w := newWorld(t)
+	began := time.Now()
+	w.caches.clusters = []cache.ClusterStatus{
+		{Name: "east", Discovered: true, Reachable: true},
+		{Name: "west", Err: "not connected yet", Since: began},
+	}
+	for _, c := range []*fakeResource{w.pods, w.secrets, w.events, w.nodes} {
+		c.spec.Cluster = "east"
+	}
+	w.readyz(t, "", 503, "[+]cluster east ok\n", "[-]cluster west undiscovered", "readyz check failed: no resource of cluster west")
+	w.caches.clusters[1].Since = began.Add(-time.Minute)
+	w.readyz(t, "", 200, "[+]cluster east ok\n", "[!]cluster west undiscovered")
+	w.caches.clusters[1].Reachable = true
+	w.readyz(t, "", 200, "[!]cluster west undiscovered")
 }

@@ -84,6 +84,7 @@ func (s *Server) keep(ctx context.Context, what string, update func(ctx context.
 		if pause = keepEvery; len(clusters) == 0 {
 			pause = keepLook
 		}
+		s.relations.keepOnly(clusters)
 		maps.DeleteFunc(kept, func(name string, _ *keptCluster) bool {
 			return !slices.ContainsFunc(clusters, func(c cache.ClusterStatus) bool { return c.Name == name })
 		})

@@ -134,6 +134,34 @@ func (r *relations) health(cluster string) *health.Index {
 	return h
 }
 
+// keepOnly forgets what was computed of clusters that are there no more.
+func (r *relations) keepOnly(clusters []cache.ClusterStatus) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name := range r.known() {
+		if !slices.ContainsFunc(clusters, func(c cache.ClusterStatus) bool { return c.Name == name }) {
+			delete(r.graphs, name)
+			delete(r.searches, name)
+			delete(r.healths, name)
+		}
+	}
+}
+
+// known are the names of the clusters of which there is something. The caller holds mu.
+func (r *relations) known() map[string]bool {
+	names := map[string]bool{}
+	for name := range r.graphs {
+		names[name] = true
+	}
+	for name := range r.searches {
+		names[name] = true
+	}
+	for name := range r.healths {
+		names[name] = true
+	}
+	return names
+}
+
 func (r *relations) resources(cluster string) []follow.Resource {
 	var all []follow.Resource
 	for _, resource := range r.caches.Resources() {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -52,6 +53,7 @@ type Server struct {
 	pageFiles  sync.Map       // *pageFile by name
 	cert       *certificate   // nil: plain HTTP
 	taken      sync.WaitGroup // requests whose connection is a WebSocket
+	wasReady   atomic.Bool    // see readiness
 
 	// stopping ends when the event streams must.
 	stopping context.Context
