@@ -24,6 +24,13 @@ func (a *absences) hear(cluster string, set discovery.Set) {
 	a.sets[cluster] = set
 }
 
+// remove forgets what a cluster has told.
+func (a *absences) remove(cluster string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.sets, cluster)
+}
+
 // lacks reports whether a cluster has told that it has no such resource, in no version.
 func (a *absences) lacks(cluster string, r schema.GroupResource) bool {
 	a.mu.Lock()
@@ -50,5 +57,12 @@ func (a *absences) lacks(cluster string, r schema.GroupResource) bool {
 func (d *deliveries) hear(cluster string, set discovery.Set) {
 	if d.absences != nil {
 		d.absences.hear(cluster, set)
+	}
+}
+
+// remove forgets a cluster.
+func (d *deliveries) remove(cluster string) {
+	if d.absences != nil {
+		d.absences.remove(cluster)
 	}
 }

@@ -63,7 +63,7 @@ func contents(cfg *config.Config) string {
 // checkClusters shows what the rules and handlers select of each cluster. A cluster that does
 // not answer makes no configuration invalid.
 func checkClusters(cmd *cobra.Command, cfg *config.Config) {
-	for _, c := range cfg.Clusters {
+	for _, c := range clustersNow(cfg, cmd.ErrOrStderr()) {
 		a, err := loadAccess(c)
 		if err == nil {
 			var resources []discovery.Resource

@@ -24,16 +24,12 @@ type deliveries struct {
 	absences *absences
 }
 
-func newDeliveries(cfg *config.Config, factory *replica.Factory, db *persist.DB, doors *doors, log *slog.Logger) *deliveries {
+func newDeliveries(all *fleet, factory *replica.Factory, db *persist.DB, doors *doors, log *slog.Logger) *deliveries {
 	if db == nil {
 		return &deliveries{}
 	}
-	clusters := make([]string, len(cfg.Clusters))
-	for i, c := range cfg.Clusters {
-		clusters[i] = c.Name
-	}
 	absent := &absences{}
-	m := handlers.NewManager(handlers.Options{Caches: handlerCaches{factory, clusters, absent}, Ledgers: db, SaveNow: factory.SaveNow, Log: log})
+	m := handlers.NewManager(handlers.Options{Caches: handlerCaches{factory, all.knows, absent}, Ledgers: db, SaveNow: factory.SaveNow, Log: log})
 	factory.SaveBeside(m)
 	return &deliveries{m, doors, absent}
 }
@@ -99,8 +95,8 @@ func (d *deliveries) apply(configured []config.Handler) error {
 // handlerCaches shows the informers of a factory to handlers.
 type handlerCaches struct {
 	*replica.Factory
-	configured []string // clusters
-	absences   *absences
+	knows    func(cluster string) bool // whether it is, or may be, one of the configuration
+	absences *absences
 }
 
 var _ handlers.Caches = handlerCaches{}
@@ -131,7 +127,7 @@ func (f handlerCaches) Match(clusters, names []string) (all []cache.Resource) {
 
 // Names reads names as Match does.
 func (f handlerCaches) Names(clusters, names []string, cluster string, r schema.GroupResource) bool {
-	if !slices.Contains(f.configured, cluster) || len(clusters) > 0 && !slices.Contains(clusters, cluster) {
+	if !f.knows(cluster) || len(clusters) > 0 && !slices.Contains(clusters, cluster) {
 		return false
 	}
 	return slices.ContainsFunc(patternsOf(names), func(p config.Pattern) bool { return p.Matches(r) })

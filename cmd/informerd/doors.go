@@ -7,9 +7,12 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,30 +39,79 @@ const (
 )
 
 // doors are how people are let in to each cluster's copy, if there is authentication.
+// Clusters come and go: one without a door is one in which nobody is anybody.
 type doors struct {
+	config *config.Config
+	roles  *roleBooks
+	log    *slog.Logger
+	gate   *gate.Gate
+
+	mu     sync.RWMutex // guards all below
 	names  []string
 	byName map[string]*door
-	gate   *gate.Gate
 }
 
-// newDoors makes a door for each cluster of a configuration; nil if everybody may see
-// everything. roles are those of a cluster.
-func newDoors(cfg *config.Config, roles func(cluster string) gate.Roles, log *slog.Logger) *doors {
+// newDoors makes no door yet; nil if everybody may see everything.
+func newDoors(cfg *config.Config, roles *roleBooks, log *slog.Logger) *doors {
 	if cfg.Authentication == nil {
 		return nil
 	}
-	d := &doors{byName: map[string]*door{}}
-	for _, c := range cfg.Clusters {
-		d.names = append(d.names, c.Name)
-		d.byName[c.Name] = newDoor(c.Name, cfg, gate.ByRoles{Roles: roles(c.Name)}, log.With("cluster", c.Name))
-	}
-	d.gate = gate.New(gate.Options{Log: log, Clusters: func() []string { return d.names }, Cluster: func(name string) *gate.Cluster {
-		if door := d.byName[name]; door != nil {
+	d := &doors{config: cfg, roles: roles, log: log, byName: map[string]*door{}}
+	d.gate = gate.New(gate.Options{Log: log, Clusters: d.clusters, Cluster: func(name string) *gate.Cluster {
+		if door := d.of(name); door != nil {
 			return &door.Cluster
 		}
 		return nil
 	}})
 	return d
+}
+
+// clusters are those that have a door.
+func (d *doors) clusters() []string {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.names
+}
+
+// of is the door of a cluster, nil if it has none.
+func (d *doors) of(cluster string) *door {
+	if d == nil {
+		return nil
+	}
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.byName[cluster]
+}
+
+// add makes a door for a cluster and returns what must run for it.
+func (d *doors) add(cluster string) (run func(context.Context) error) {
+	if d == nil {
+		return nil
+	}
+	grants := d.roles.open(cluster)
+	door := newDoor(cluster, d.config, gate.ByRoles{Roles: rolesFrom(grants)}, d.log.With("cluster", cluster))
+	door.complain("cannot use the authorities, nobody is let in by them", door.readFiles())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.byName[cluster] = door
+	d.names = append(slices.Clone(d.names), cluster)
+	return func(ctx context.Context) error {
+		g, ctx := errgroup.WithContext(ctx)
+		g.Go(func() error { return grants.Run(ctx) })
+		g.Go(func() error { return door.Run(ctx) })
+		return g.Wait()
+	}
+}
+
+// remove closes the door of a cluster for good.
+func (d *doors) remove(cluster string) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.byName, cluster)
+	d.names = slices.DeleteFunc(slices.Clone(d.names), func(name string) bool { return name == cluster })
 }
 
 // access is the Access of a server, nil without doors.
@@ -84,29 +136,18 @@ func (d *doors) as(who *config.Identity) (askers.Asker, error) {
 
 // trouble is why nobody can be let in to a cluster's copy.
 func (d *doors) trouble(cluster string) string {
-	if d == nil || d.byName[cluster] == nil {
-		return ""
+	if door := d.of(cluster); door != nil {
+		return door.troubles.Reason()
 	}
-	return d.byName[cluster].troubles.Reason()
+	return ""
 }
 
 // connect is told how a cluster is reached.
 func (d *doors) connect(cluster string, config replica.ClusterConfig) error {
-	if d == nil || d.byName[cluster] == nil {
-		return nil
+	if door := d.of(cluster); door != nil {
+		return door.connect(config)
 	}
-	return d.byName[cluster].connect(config)
-}
-
-// runs are what must run for the doors.
-func (d *doors) runs() (all []func(context.Context) error) {
-	if d == nil {
-		return nil
-	}
-	for _, name := range d.names {
-		all = append(all, d.byName[name].Run)
-	}
-	return all
+	return nil
 }
 
 // door is how people are let in to the copy of one cluster.
@@ -220,18 +261,13 @@ func (d *door) ReviewAccess(ctx context.Context, r *authorizationv1.SubjectAcces
 	return client.access.SubjectAccessReviews().Create(ctx, r, metav1.CreateOptions{})
 }
 
-// load reads the files of authorities that the configuration names, for the start: they
+// check reads the files of authorities that the configuration names, for the start: they
 // must be there.
-func (d *doors) load() error {
+func (d *doors) check() error {
 	if d == nil {
 		return nil
 	}
-	for _, name := range d.names {
-		if err := d.byName[name].readFiles(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return newDoor("", d.config, gate.ByRoles{}, slog.New(slog.DiscardHandler)).readFiles()
 }
 
 // readFiles takes over what is in the files of authorities.

@@ -48,22 +48,34 @@ func (r *keeper) newDiscoverer(a *access) (*discovery.Discoverer, error) {
 	return disco, nil
 }
 
-// watchAccess looks at the kubeconfig while the cluster does not answer. While
-// it does, a change is left alone: another current context there is no reason
-// to replicate another cluster here.
+// watchAccess looks at the kubeconfig while the cluster does not answer, and at one that
+// is the cluster's alone all the time. Any other is left alone while the cluster answers:
+// another current context there is no reason to replicate another cluster here.
+//
+// A file that cannot be read, because it is half written, say, changes nothing.
 func (r *keeper) watchAccess(ctx context.Context, a *access, disco *discovery.Discoverer) error {
 	tick := time.NewTicker(r.poll)
 	defer tick.Stop()
+	said := ""
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-r.moved:
+			r.log.Info("the cluster is reached in another way, connecting again")
+			return errAccessChanged
 		case <-tick.C:
 		}
-		if disco.Err() == nil && r.reachable() {
+		cluster := r.reached()
+		if !cluster.Follows && disco.Err() == nil && r.reachable() {
 			continue
 		}
-		if now, err := r.load(r.cluster); err == nil && now.content != a.content {
+		now, err := r.load(cluster)
+		switch {
+		case err != nil && cluster.Follows && err.Error() != said:
+			said = err.Error()
+			r.log.Warn("the kubeconfig cannot be used, going on with the one before", "err", err)
+		case err == nil && now.content != a.content:
 			r.log.Info("kubeconfig changed, connecting again")
 			return errAccessChanged
 		}
@@ -72,7 +84,7 @@ func (r *keeper) watchAccess(ctx context.Context, a *access, disco *discovery.Di
 
 func (r *keeper) reachable() bool {
 	for _, c := range r.caches.Clusters() {
-		if c.Name == r.cluster.Name {
+		if c.Name == r.name {
 			return c.Reachable
 		}
 	}

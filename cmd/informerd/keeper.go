@@ -34,19 +34,21 @@ const accessPoll = time.Second
 // what the cluster serves. Rules and discovered sets may change at any time; one
 // goroutine of Run turns them into specs.
 type keeper struct {
-	cluster config.Cluster
-	caches  caches
-	log     *slog.Logger
-	load    func(config.Cluster) (*access, error)
+	name   string // of the cluster
+	caches caches
+	log    *slog.Logger
+	load   func(config.Cluster) (*access, error)
 	// connected is told how the cluster is reached; nil tells nobody.
 	connected func(cluster string, config replica.ClusterConfig) error
 	// heard is told what the cluster has, before the informers follow; nil tells nobody.
 	heard   func(cluster string, set discovery.Set)
 	poll    time.Duration
 	changed chan struct{} // holds one; wakes the planner
+	moved   chan struct{} // holds one; says that the cluster is reached in another way
 
-	mu    sync.Mutex // guards all below
-	rules []config.Rule
+	mu      sync.Mutex // guards all below
+	cluster config.Cluster
+	rules   []config.Rule
 	// set is news from discovery, nil once planned with.
 	set   *discovery.Set
 	disco *discovery.Discoverer           // nil until connected
@@ -61,11 +63,12 @@ type keeper struct {
 
 func newKeeper(cluster config.Cluster, rules []config.Rule, c caches, log *slog.Logger) *keeper {
 	return &keeper{
-		cluster: cluster, caches: c, rules: rules, pins: plan.LiteralPins(rules),
+		name: cluster.Name, cluster: cluster, caches: c, rules: rules, pins: plan.LiteralPins(rules),
 		log:        log.With("cluster", cluster.Name),
 		load:       loadAccess,
 		poll:       accessPoll,
 		changed:    make(chan struct{}, 1),
+		moved:      make(chan struct{}, 1),
 		discovered: make(chan struct{}),
 	}
 }
@@ -73,19 +76,19 @@ func newKeeper(cluster config.Cluster, rules []config.Rule, c caches, log *slog.
 // warm starts the informers of the resources a snapshot holds, so that they are
 // served before the cluster is reached. It must not be called after Run.
 func (r *keeper) warm(saved []cache.Saved) error {
-	r.known = plan.Saved(r.cluster.Name, saved)
+	r.known = plan.Saved(r.name, saved)
 	return r.apply(r.rules)
 }
 
 // apply makes the informers what rules select of what is known. Nothing known is
 // no empty set before discovery: everything would be gone.
 func (r *keeper) apply(rules []config.Rule) error {
-	specs := plan.Specs(plan.Choose(rules, r.cluster.Name, r.known))
+	specs := plan.Specs(plan.Choose(rules, r.name, r.known))
 	switch {
 	case r.learned:
-		return r.caches.Apply(r.cluster.Name, specs)
+		return r.caches.Apply(r.name, specs)
 	case len(specs) > 0:
-		return r.caches.ApplySaved(r.cluster.Name, specs)
+		return r.caches.ApplySaved(r.name, specs)
 	}
 	return nil
 }
@@ -98,10 +101,29 @@ func (r *keeper) setRules(rules []config.Rule) {
 	r.wake()
 }
 
+// setCluster replaces how the cluster is reached; its name must be the same. Watches go
+// on where they were unless it is another cluster that answers. It does not wait.
+func (r *keeper) setCluster(c config.Cluster) {
+	r.mu.Lock()
+	r.cluster = c
+	r.mu.Unlock()
+	select {
+	case r.moved <- struct{}{}:
+	default:
+	}
+}
+
+// reached is how the cluster is reached now.
+func (r *keeper) reached() config.Cluster {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cluster
+}
+
 // setDiscovered is discovery's OnChange.
 func (r *keeper) setDiscovered(set discovery.Set) {
 	if r.heard != nil {
-		r.heard(r.cluster.Name, set)
+		r.heard(r.name, set)
 	}
 	r.mu.Lock()
 	r.set = &set
@@ -193,11 +215,11 @@ func (r *keeper) connect(a *access) error {
 		a.plugin.log = r.log
 	}
 	if r.connected != nil {
-		if err := r.connected(r.cluster.Name, a.ClusterConfig); err != nil {
+		if err := r.connected(r.name, a.ClusterConfig); err != nil {
 			return err
 		}
 	}
-	return r.caches.Connect(r.cluster.Name, a.ClusterConfig)
+	return r.caches.Connect(r.name, a.ClusterConfig)
 }
 
 // connectLoop connects to the cluster, and again whenever it does not answer and
@@ -205,7 +227,7 @@ func (r *keeper) connect(a *access) error {
 func (r *keeper) connectLoop(ctx context.Context) error {
 	var last string // what was wrong
 	for {
-		access, err := r.load(r.cluster)
+		access, err := r.load(r.reached())
 		if err == nil {
 			err = r.connect(access)
 		}
@@ -216,7 +238,7 @@ func (r *keeper) connectLoop(ctx context.Context) error {
 			}
 		}
 		if err != errAccessChanged && ctx.Err() == nil {
-			r.caches.Unreachable(r.cluster.Name, err)
+			r.caches.Unreachable(r.name, err)
 			if err.Error() != last {
 				r.log.Warn("cannot connect to the cluster, trying on", "err", err)
 				last = err.Error()
@@ -225,6 +247,7 @@ func (r *keeper) connectLoop(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-r.moved:
 		case <-time.After(r.poll):
 		}
 	}

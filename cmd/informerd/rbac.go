@@ -60,7 +60,7 @@ func printRBAC(cmd *cobra.Command, f *rbacFlags) error {
 	if err != nil {
 		return err
 	}
-	c, err := oneCluster(cfg.Clusters, f.cluster)
+	c, err := oneCluster(clustersNow(cfg, cmd.ErrOrStderr()), f.cluster)
 	if err != nil {
 		return err
 	}
@@ -120,6 +120,9 @@ func oneCluster(all []config.Cluster, name string) (config.Cluster, error) {
 			return c, nil
 		}
 		names = append(names, c.Name)
+	}
+	if len(names) == 0 {
+		return config.Cluster{}, usagef("the configuration has no cluster now: its folders hold none")
 	}
 	if name == "" {
 		return config.Cluster{}, usagef("the configuration has several clusters: name one with --cluster: %s", strings.Join(names, ", "))

@@ -40,7 +40,7 @@ and the number of objects of each.`,
 			if err != nil {
 				return err
 			}
-			return showResources(cmd.Context(), cmd.OutOrStdout(), cfg)
+			return showResources(cmd.Context(), cmd.OutOrStdout(), cfg, clustersNow(cfg, cmd.ErrOrStderr()))
 		},
 	}
 	cmd.Flags().StringVar(&running, "server", "", "`URL` of a running informerd to ask instead of a cluster")
@@ -50,10 +50,10 @@ and the number of objects of each.`,
 }
 
 // showResources prints what the rules make of each resource of each cluster.
-func showResources(ctx context.Context, out io.Writer, cfg *config.Config) error {
-	several := len(cfg.Clusters) > 1
+func showResources(ctx context.Context, out io.Writer, cfg *config.Config, clusters []config.Cluster) error {
+	several := len(clusters) > 1
 	t := newTable(out, several, "NAME", "VERSION", "KIND", "NAMESPACED", "WATCHED", "RULE", "INDEXES")
-	for _, c := range cfg.Clusters {
+	for _, c := range clusters {
 		a, err := loadAccess(c)
 		if err != nil {
 			return fmt.Errorf("cluster %s: %w", c.Name, err)

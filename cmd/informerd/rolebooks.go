@@ -18,23 +18,21 @@ import (
 
 // roleBooks are the roles of each cluster, as its copy has them.
 type roleBooks struct {
-	byName map[string]*rbac.Grants
+	factory *replica.Factory
+	options rbac.Options
 }
 
-// newRoleBooks reads nothing until somebody asks.
 func newRoleBooks(cfg *config.Config, factory *replica.Factory) *roleBooks {
-	b := &roleBooks{byName: map[string]*rbac.Grants{}}
-	if cfg.Authentication == nil {
-		return b
-	}
-	options := rbac.Options{}
+	b := &roleBooks{factory: factory}
 	if cfg.Authorization.Mode == config.Review {
-		options.MaxAge = -1 // old roles only propose what the API server is asked about now
-	}
-	for _, c := range cfg.Clusters {
-		b.byName[c.Name] = rbac.New(func() []follow.Resource { return rolesOf(factory, c.Name) }, options)
+		b.options.MaxAge = -1 // old roles only propose what the API server is asked about now
 	}
 	return b
+}
+
+// open makes the book of a cluster. It reads nothing until somebody asks.
+func (b *roleBooks) open(cluster string) *rbac.Grants {
+	return rbac.New(func() []follow.Resource { return rolesOf(b.factory, cluster) }, b.options)
 }
 
 // rolesOf are the resources of a cluster that say what users may, those it has.
@@ -48,9 +46,8 @@ func rolesOf(factory *replica.Factory, cluster string) (all []follow.Resource) {
 	return all
 }
 
-// of are the roles of one cluster.
-func (b *roleBooks) of(cluster string) gate.Roles {
-	grants := b.byName[cluster]
+// rolesFrom are the roles of the cluster whose book it is.
+func rolesFrom(grants *rbac.Grants) gate.Roles {
 	return func(ctx context.Context, u user.Info) (gate.Rights, error) {
 		rights, err := grants.Rights(ctx, u)
 		if err != nil {
@@ -58,14 +55,6 @@ func (b *roleBooks) of(cluster string) gate.Roles {
 		}
 		return roleRights{rights}, nil
 	}
-}
-
-// runs are what must run for the roles.
-func (b *roleBooks) runs() (all []func(context.Context) error) {
-	for _, grants := range b.byName {
-		all = append(all, grants.Run)
-	}
-	return all
 }
 
 // roleRights are Rights in the words of package gate.

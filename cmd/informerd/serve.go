@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,16 +76,16 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	}
 	factory := replica.NewFactory(factoryOptions(cfg, db, reason, log))
 	ups := &upstreams{}
-	roles := newRoleBooks(cfg, factory)
-	doors := newDoors(cfg, roles.of, log)
-	if err := doors.load(); err != nil {
+	doors := newDoors(cfg, newRoleBooks(cfg, factory), log)
+	if err := doors.check(); err != nil {
 		return err
 	}
+	clusters := newFleet(cfg, factory, func() []cache.Saved { return savedCopies(db, log) }, log)
 	records, err := openAudit(cfg.Audit, stdout, log)
 	if err != nil {
 		return err
 	}
-	deliveries := newDeliveries(cfg, factory, db, doors, log)
+	deliveries := newDeliveries(clusters, factory, db, doors, log)
 	if err := deliveries.apply(cfg.Handlers); err != nil {
 		return err
 	}
@@ -111,10 +111,21 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	keepers := warmKeepers(cfg, factory, db, log)
-	for _, r := range keepers {
-		r.heard = deliveries.hear
+	clusters.added = append(clusters.added, doors.add)
+	clusters.connected = append(clusters.connected, ups.connect, doors.connect)
+	clusters.heard = deliveries.hear
+	clusters.removed = append(clusters.removed, ups.remove, doors.remove, deliveries.remove)
+	clusters.settled = func(rules []config.Rule, all []config.Cluster) { forgetUnwatched(rules, all, db, log) }
+	var redelivering sync.Mutex // who comes last has the last configuration
+	redeliver := func() {
+		redelivering.Lock()
+		defer redelivering.Unlock()
+		if err := deliveries.apply(clusters.config().Handlers); err != nil {
+			log.Error("not all handlers are as the configuration has them", "err", err)
+		}
 	}
+	clusters.changed = redeliver
+	clusters.start()
 	reloads := &reloader{settings: s, log: log, running: cfg}
 	reloads.apply = func(next *config.Config) {
 		level.Set(logLevel(next.Log))
@@ -122,14 +133,10 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		if err := srv.Declare(next.References, next.Search.Texts); err != nil {
 			log.Error("references and texts stay as they were", "err", err)
 		}
-		for _, r := range keepers {
-			r.setRules(next.Resources)
-		}
-		if err := deliveries.apply(next.Handlers); err != nil {
-			log.Error("not all handlers are as the configuration has them", "err", err)
-		}
+		clusters.configure(next)
+		redeliver()
 	}
-	shown := newProgress(out, log, start, srv.URL(), factory, keepers)
+	shown := newProgress(out, log, start, srv.URL(), factory, clusters)
 
 	// Deliveries end first, so that the last save holds what came of them. Then the informers stop, and what they brought is saved; then the event
 	// streams tell the rest of it and end. So a client has seen all that the
@@ -160,15 +167,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	if profiles != nil {
 		g.Go(func() error { return profiles.Run(ctx) })
 	}
-	for _, r := range keepers {
-		r.connected = func(cluster string, config replica.ClusterConfig) error {
-			return errors.Join(ups.connect(cluster, config), doors.connect(cluster, config))
-		}
-		g.Go(func() error { return r.Run(ctx) })
-	}
-	for _, run := range slices.Concat(roles.runs(), doors.runs()) {
-		g.Go(func() error { return run(ctx) })
-	}
+	g.Go(func() error { return clusters.Run(ctx) })
 	g.Go(func() error { return reloads.Run(ctx) })
 	g.Go(func() error { return shown.Run(ctx) })
 	err = g.Wait()
@@ -224,38 +223,29 @@ func closeSnapshot(db *persist.DB) error {
 	return nil
 }
 
-// warmKeepers makes a keeper for each cluster and starts what the snapshot
-// knows of it. Nothing about a snapshot is a reason not to start.
-func warmKeepers(cfg *config.Config, factory *replica.Factory, db *persist.DB, log *slog.Logger) []*keeper {
-	var saved []cache.Saved
-	if db != nil {
-		var err error
-		if saved, err = db.Saved(); err != nil {
-			log.Warn("cannot read what the snapshot holds, starting cold", "err", err)
-		}
+// savedCopies are those of the snapshot. Nothing about a snapshot is a reason not to start.
+func savedCopies(db *persist.DB, log *slog.Logger) []cache.Saved {
+	if db == nil {
+		return nil
 	}
-	var all []*keeper
-	for _, c := range cfg.Clusters {
-		if err := factory.Expect(c.Name); err != nil {
-			log.Warn("cannot start a cluster", "cluster", c.Name, "err", err)
-		}
-		r := newKeeper(c, cfg.Resources, factory, log)
-		if err := r.warm(saved); err != nil {
-			log.Warn("cannot start all of the snapshot's resources warm", "cluster", c.Name, "err", err)
-		}
-		all = append(all, r)
+	saved, err := db.Saved()
+	if err != nil {
+		log.Warn("cannot read what the snapshot holds, starting cold", "err", err)
 	}
-	forgetUnwatched(cfg, saved, db, log)
-	return all
+	return saved
 }
 
 // forgetUnwatched deletes the snapshots of resources that the configuration has
 // left out, or whose cluster it has, since they were made: what is not watched is
 // not kept.
-func forgetUnwatched(cfg *config.Config, saved []cache.Saved, db *persist.DB, log *slog.Logger) {
+func forgetUnwatched(rules []config.Rule, clusters []config.Cluster, db *persist.DB, log *slog.Logger) {
+	if db == nil {
+		return // nothing is kept
+	}
+	saved := savedCopies(db, log)
 	watched := map[cache.Resource]bool{}
-	for _, c := range cfg.Clusters {
-		for _, choice := range plan.Choose(cfg.Resources, c.Name, plan.Saved(c.Name, saved)) {
+	for _, c := range clusters {
+		for _, choice := range plan.Choose(rules, c.Name, plan.Saved(c.Name, saved)) {
 			watched[choice.Spec.Resource] = choice.Spec.Watch
 		}
 	}
@@ -269,15 +259,12 @@ func forgetUnwatched(cfg *config.Config, saved []cache.Saved, db *persist.DB, lo
 		}
 		log.Info("snapshot deleted, the configuration leaves it out", "gvr", s.Spec.Resource.String())
 	}
-	if db == nil {
-		return // nothing is kept
-	}
 	if err := db.Sweep(); err != nil { // the first save tries again
 		log.Warn("the snapshot file still holds what the configuration leaves out", "err", err)
 	}
 }
 
-func newProgress(out *console, log *slog.Logger, start time.Time, url string, factory *replica.Factory, keepers []*keeper) *progress {
+func newProgress(out *console, log *slog.Logger, start time.Time, url string, factory *replica.Factory, clusters *fleet) *progress {
 	return &progress{
 		console: out, log: log, start: start, url: url,
 		clusters: factory.Clusters,
@@ -288,13 +275,6 @@ func newProgress(out *console, log *slog.Logger, start time.Time, url string, fa
 			}
 			return all
 		},
-		discovered: func() bool {
-			for _, r := range keepers {
-				if !r.isDiscovered() {
-					return false
-				}
-			}
-			return true
-		},
+		discovered: clusters.discovered,
 	}
 }

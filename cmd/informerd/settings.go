@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,6 +83,9 @@ func onlyCluster(set func(*config.Cluster, string)) func(*config.Config, string)
 	return func(c *config.Config, value string) error {
 		if n := len(c.Clusters); n > 1 {
 			return fmt.Errorf("the configuration has %d clusters: set it there, for each", n)
+		}
+		if len(c.Folders) > 0 {
+			return errors.New("the configuration has a folder of clusters, of which each file says how its own is reached")
 		}
 		set(&c.Clusters[0], value)
 		return nil

@@ -46,6 +46,13 @@ func (u *upstreams) connect(cluster string, config replica.ClusterConfig) error 
 	return nil
 }
 
+// remove forgets how a cluster is reached.
+func (u *upstreams) remove(cluster string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.byName, cluster)
+}
+
 // upstream is one API server.
 type upstream struct {
 	base *url.URL

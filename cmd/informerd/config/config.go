@@ -34,8 +34,11 @@ type Config struct {
 	Audit Audit
 	// Pprof is the host:port to serve profiles on; "" is nowhere.
 	Pprof string
-	// Clusters are never empty, and their names differ.
+	// Clusters are those that are named; their names differ. They are empty only if there
+	// are Folders.
 	Clusters []Cluster
+	// Folders hold the kubeconfigs of further clusters.
+	Folders  []Folder
 	Snapshot Snapshot
 	Verify   Verify
 	// Syncs is how many resources are listed from a cluster at the same time.
@@ -64,6 +67,18 @@ type Cluster struct {
 	Context string
 	// Namespaces are tried where a whole resource may not be read; none means
 	// the namespace of the context.
+	Namespaces []string
+	// Follows says that the kubeconfig is this cluster's alone, as one of a Folder is: a
+	// change of it is taken over at once. Another one may only have got another current
+	// context, which is no reason to replicate another cluster while this one answers.
+	Follows bool
+}
+
+// Folder is one of kubeconfigs. Each file in it, but for those whose name begins with a
+// dot, is of one cluster, which is called like the file without its last extension.
+type Folder struct {
+	Path string
+	// Namespaces are those of each of its clusters.
 	Namespaces []string
 }
 
@@ -192,7 +207,6 @@ func (c *Config) NeedsRestart(next *Config) []string {
 		{"authorization", c.Authorization != next.Authorization},
 		{"audit", !reflect.DeepEqual(c.Audit, next.Audit)},
 		{"pprof", c.Pprof != next.Pprof},
-		{"clusters", !slices.EqualFunc(c.Clusters, next.Clusters, Cluster.equal)},
 		{"prepare", c.Prepare != next.Prepare},
 		{"snapshot.path", c.Snapshot.Path != next.Snapshot.Path},
 		{"snapshot.encryption", c.Snapshot.KeyFile != next.Snapshot.KeyFile},
@@ -208,7 +222,13 @@ func (c *Config) NeedsRestart(next *Config) []string {
 	return names
 }
 
-func (c Cluster) equal(o Cluster) bool {
+// Equal reports whether nothing differs.
+func (c Cluster) Equal(o Cluster) bool {
 	return c.Name == o.Name && c.Kubeconfig == o.Kubeconfig && c.Context == o.Context &&
-		slices.Equal(c.Namespaces, o.Namespaces)
+		slices.Equal(c.Namespaces, o.Namespaces) && c.Follows == o.Follows
+}
+
+// Equal reports whether nothing differs.
+func (f Folder) Equal(o Folder) bool {
+	return f.Path == o.Path && slices.Equal(f.Namespaces, o.Namespaces)
 }

@@ -85,6 +85,7 @@ listen: localhost:9090
 clusters:
 - {name: east, kubeconfig: /etc/east, context: admin, namespaces: [shop, web-1]}
 - name: west
+- {folder: /etc/clusters, namespaces: [shop]}
 snapshot: {path: "", interval: 250ms, encryption: {keyFile: /etc/keys}}
 verify: {interval: 0}
 syncs: 3
@@ -111,6 +112,7 @@ resources:
 			{Name: "east", Kubeconfig: "/etc/east", Context: "admin", Namespaces: []string{"shop", "web-1"}},
 			{Name: "west"},
 		},
+		Folders:       []config.Folder{{Path: "/etc/clusters", Namespaces: []string{"shop"}}},
 		Snapshot:      config.Snapshot{Interval: 250 * time.Millisecond, KeyFile: "/etc/keys"},
 		Syncs:         3,
 		Authorization: config.Authorization{Mode: config.Review},
@@ -127,13 +129,13 @@ resources:
 				Indexes:       map[string]string{"node": "spec.nodeName", "app": "metadata.annotations['a.io/b']"},
 				Drop:          []string{},
 				Redact:        []string{"spec.token"},
-				Line:          12,
+				Line:          13,
 			},
 			{
 				Match:  patterns(t, "*.v1beta1.cert-manager.io"),
 				Drop:   []string{"metadata.managedFields"},
 				Redact: []string{},
-				Line:   19,
+				Line:   20,
 			},
 		},
 	}
@@ -200,10 +202,17 @@ func TestMistakes(t *testing.T) {
 		}},
 		{"clusters", "clusters:\n- name: East\n- kubeconfig: x\n- name: a\n- name: a\n- name: b\n  namespaces: [shop-*, Shop]", []string{
 			`f:2:9: clusters[0].name: bad name "East": lower-case letters, digits and -, at most 63 of them`,
-			`f:3:3: clusters[1]: needs a name`,
+			`f:3:3: clusters[1]: needs a name, or the folder of kubeconfigs that it stands for`,
 			`f:5:3: clusters[3]: the name "a" is taken by the cluster on line 4`,
 			`f:7:16: clusters[4].namespaces[0]: bad namespace "shop-*": globs cannot be tried here: name each namespace`,
 			`f:7:24: clusters[4].namespaces[1]: bad namespace "Shop": lower-case letters, digits and -, at most 63 of them`,
+		}},
+		{"folders", "clusters:\n- folder: /a\n  context: x\n- folder: /a\n  name: b\n- folder: ''\n- folder: /c\n  namespaces: [A]", []string{
+			`f:3:12: clusters[0].context: each file of a folder has its own: leave it out beside folder`,
+			`f:4:3: clusters[1]: the folder "/a" is taken by the entry on line 2`,
+			`f:5:9: clusters[1].name: each file of a folder has its own: leave it out beside folder`,
+			`f:6:11: clusters[2].folder: must be the path of a folder with kubeconfigs`,
+			`f:8:16: clusters[3].namespaces[0]: bad namespace "A": lower-case letters, digits and -, at most 63 of them`,
 		}},
 		{"no rules", "resources: []", []string{`f:1:12: resources: has no rules and would watch nothing: leave it out for the built-in rules`}},
 		{"match missing", "resources:\n- watch: true", []string{`f:2:3: resources[0]: needs match: the resources it is for, such as match: [pods] or match: ["*"]`}},
@@ -297,7 +306,7 @@ func TestNeedsRestart(t *testing.T) {
 	}
 	old := parse("")
 	next := parse("listen: localhost:1\ntls: {certFile: a, keyFile: b}\nauthentication: {}\nauthorization: {mode: rbac}\naudit: {file: a.log}\npprof: 127.0.0.1:1\nprepare: [search]\nclusters: [{name: default, context: x}]\nsnapshot: {path: x, interval: 2s, encryption: {keyFile: x}}\nverify: {interval: 2h}\nsyncs: 2\nlog: {level: debug, format: json}\nresources: [{match: [pods]}]")
-	want := []string{"listen", "tls", "authentication", "authorization", "audit", "pprof", "clusters", "prepare", "snapshot.path", "snapshot.encryption", "snapshot.interval", "verify.interval", "syncs", "log.format"}
+	want := []string{"listen", "tls", "authentication", "authorization", "audit", "pprof", "prepare", "snapshot.path", "snapshot.encryption", "snapshot.interval", "verify.interval", "syncs", "log.format"}
 	if got := old.NeedsRestart(next); !slices.Equal(got, want) {
 		t.Errorf("NeedsRestart() = %v, want %v", got, want)
 	}

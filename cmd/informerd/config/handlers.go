@@ -85,7 +85,7 @@ func (r *reader) handler(n *yaml.Node, path string) Handler {
 		On: handlers.Transitions, From: handlers.FromNow, Retry: defaultRetry(),
 	}}}
 	known := fieldsOf{
-		"name":      func(n *yaml.Node, path string) { h.Name, _ = h.checked(n, path, checkClusterName) },
+		"name":      func(n *yaml.Node, path string) { h.Name, _ = h.checked(n, path, CheckClusterName) },
 		"clusters":  h.clusters,
 		"resources": h.resources,
 		"namespaces": func(n *yaml.Node, path string) {
@@ -190,6 +190,9 @@ func (h *handlerReader) clusters(n *yaml.Node, path string) {
 		}
 		h.Clusters = append(h.Clusters, name)
 		h.later = append(h.later, func(c *Config) {
+			if len(c.Folders) > 0 {
+				return // of what is in them nothing is known before it is there
+			}
 			names := make([]string, len(c.Clusters))
 			for i, cluster := range c.Clusters {
 				names[i] = cluster.Name

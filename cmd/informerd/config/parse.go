@@ -105,8 +105,8 @@ func (r *reader) config(n *yaml.Node, c *Config) {
 		},
 		"pprof": func(n *yaml.Node, path string) { r.pprof(n, path, c) },
 		"clusters": func(n *yaml.Node, path string) {
-			if all := r.clusters(n, path); len(all) > 0 {
-				c.Clusters = all
+			if named, folders := r.clusters(n, path); len(named)+len(folders) > 0 {
+				c.Clusters, c.Folders = named, folders
 			}
 		},
 		"snapshot": func(n *yaml.Node, path string) { r.snapshot(n, path, &c.Snapshot) },
@@ -217,49 +217,74 @@ func LogLevels() []string { return []string{"debug", "info", "warn", "error"} }
 // LogFormats are the formats there are.
 func LogFormats() []string { return []string{"text", "json"} }
 
-func (r *reader) clusters(n *yaml.Node, path string) []Cluster {
-	all := []Cluster{}
+func (r *reader) clusters(n *yaml.Node, path string) (named []Cluster, folders []Folder) {
+	named = []Cluster{}
 	lines := map[string]int{}
 	r.list(n, path, func(n *yaml.Node, path string) {
-		c := r.cluster(n, path)
-		switch line, twice := lines[c.Name]; {
-		case c.Name == "":
+		c, f := r.cluster(n, path)
+		key, what := "cluster "+c.Name, fmt.Sprintf("name %q is taken by the cluster", c.Name)
+		if f.Path != "" {
+			key, what = "folder "+f.Path, fmt.Sprintf("folder %q is taken by the entry", f.Path)
+		}
+		switch line, twice := lines[key]; {
+		case c.Name == "" && f.Path == "":
 		case twice:
-			r.errorf(n, path, "the name %q is taken by the cluster on line %d", c.Name, line)
+			r.errorf(n, path, "the %s on line %d", what, line)
+		case f.Path != "":
+			lines[key] = n.Line
+			folders = append(folders, f)
 		default:
-			lines[c.Name] = n.Line
-			all = append(all, c)
+			lines[key] = n.Line
+			named = append(named, c)
 		}
 	})
-	return all
+	return named, folders
 }
 
-func (r *reader) cluster(n *yaml.Node, path string) Cluster {
+// cluster reads an entry: a cluster, or a folder of them. What cannot be read of it has
+// neither a name nor a path.
+func (r *reader) cluster(n *yaml.Node, path string) (Cluster, Folder) {
 	var c Cluster
-	named := false
-	r.mapping(n, path, fieldsOf{
-		"name": func(n *yaml.Node, path string) {
-			named = true
-			c.Name, _ = r.checked(n, path, checkClusterName)
-		},
-		"kubeconfig": func(n *yaml.Node, path string) {
-			file, _ := r.text(n, path)
-			c.Kubeconfig = expandHome(file)
-		},
-		"context": func(n *yaml.Node, path string) { c.Context, _ = r.text(n, path) },
-		"namespaces": func(n *yaml.Node, path string) {
-			c.Namespaces = r.texts(n, path, checkNamespace)
-		},
-	})
-	if !named && n.Kind == yaml.MappingNode {
-		r.errorf(n, path, "needs a name")
+	var f Folder
+	given := map[string]*yaml.Node{}
+	note := func(key string, read func(n *yaml.Node, path string)) func(n *yaml.Node, path string) {
+		return func(n *yaml.Node, path string) {
+			given[key] = n
+			read(n, path)
+		}
 	}
-	return c
+	r.mapping(n, path, fieldsOf{
+		"name": note("name", func(n *yaml.Node, path string) { c.Name, _ = r.checked(n, path, CheckClusterName) }),
+		"folder": note("folder", func(n *yaml.Node, path string) {
+			file, ok := r.text(n, path)
+			if ok && file == "" {
+				r.errorf(n, path, "must be the path of a folder with kubeconfigs")
+			}
+			f.Path = expandHome(file)
+		}),
+		"kubeconfig": note("kubeconfig", r.path(&c.Kubeconfig)),
+		"context":    note("context", func(n *yaml.Node, path string) { c.Context, _ = r.text(n, path) }),
+		"namespaces": func(n *yaml.Node, path string) { c.Namespaces = r.texts(n, path, checkNamespace) },
+	})
+	if given["folder"] == nil {
+		if given["name"] == nil && n.Kind == yaml.MappingNode {
+			r.errorf(n, path, "needs a name, or the folder of kubeconfigs that it stands for")
+		}
+		return c, Folder{}
+	}
+	for _, key := range []string{"name", "kubeconfig", "context"} {
+		if given[key] != nil {
+			r.errorf(given[key], join(path, key), "each file of a folder has its own: leave it out beside folder")
+		}
+	}
+	f.Namespaces = c.Namespaces
+	return Cluster{}, f
 }
 
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-func checkClusterName(name string) error {
+// CheckClusterName says what is wrong with the name of a cluster.
+func CheckClusterName(name string) error {
 	if !dnsLabel.MatchString(name) {
 		return fmt.Errorf("bad name %q: lower-case letters, digits and -, at most 63 of them", name)
 	}
