@@ -51,17 +51,56 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
 	if err := firstError(errs[:]); err != nil {
 		return err
 	}
-	var found *complete.Answer
-	switch what {
-	case "resources":
-		found, err = s.completeResources(r.Context(), p, q)
-	default:
-		found, err = s.completeObjects(w, r, q)
+	clusters, err := s.clustersAsked(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	var found []*complete.Answer
+	var lacks error // why a cluster of several has nothing to propose
+	err = askEach(r.Context(), clusters, func(unansweredItem) {}, func(cluster string) error {
+		out := w
+		if len(clusters) > 1 {
+			out = aside{w, http.Header{}}
+		}
+		some, err := s.completeIn(out, r, cluster, what, q)
+		if len(clusters) > 1 && (isOwn(err) || isUnknownResource(err)) {
+			lacks = err
+			return nil
+		}
+		if err == nil {
+			found = append(found, some)
+		}
+		return err
+	})
+	if err == nil && len(found) == 0 {
+		err = lacks
 	}
 	if err != nil {
 		return err
 	}
-	return writeTagged(w, r, completionAnswer(found), pretty)
+	return writeTagged(w, r, completionAnswer(q.Merge(found, what == "values")), pretty)
+}
+
+// isUnknownResource reports whether a cluster has no resource that a parameter names.
+func isUnknownResource(err error) bool {
+	bad, ok := errors.AsType[*cache.InvalidError](err)
+	return ok && bad.Parameter == "resource"
+}
+
+// aside takes headers of one of several answers, which say nothing of all.
+type aside struct {
+	http.ResponseWriter
+	header http.Header
+}
+
+func (a aside) Header() http.Header { return a.header }
+
+// completeIn completes from what one cluster has.
+func (s *Server) completeIn(w http.ResponseWriter, r *http.Request, cluster, what string, q complete.Query) (*complete.Answer, error) {
+	if what == "resources" {
+		return s.completeResources(r.Context(), cluster, q)
+	}
+	return s.completeObjects(w, r, cluster, q)
 }
 
 // checkCompletion wants what is needed for a completion, and nothing else.
@@ -82,11 +121,7 @@ func checkCompletion(p params, what string) error {
 	return nil
 }
 
-func (s *Server) completeResources(ctx context.Context, p params, q complete.Query) (*complete.Answer, error) {
-	cluster, err := s.clusterOf(ctx, p)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) completeResources(ctx context.Context, cluster string, q complete.Query) (*complete.Answer, error) {
 	if _, err := s.checkKnown(ctx, cluster); err != nil {
 		return nil, err
 	}
@@ -102,12 +137,8 @@ func (s *Server) completeResources(ctx context.Context, p params, q complete.Que
 }
 
 // completeObjects completes from the objects of a resource.
-func (s *Server) completeObjects(w http.ResponseWriter, r *http.Request, q complete.Query) (*complete.Answer, error) {
+func (s *Server) completeObjects(w http.ResponseWriter, r *http.Request, cluster string, q complete.Query) (*complete.Answer, error) {
 	p := paramsOf(r)
-	cluster, err := s.clusterOf(r.Context(), p)
-	if err != nil {
-		return nil, err
-	}
 	res, err := s.Caches.Lookup(cluster, p.Get("resource"))
 	if errors.Is(err, cache.ErrUnknownResource) {
 		return nil, invalid("resource", "%v", err)

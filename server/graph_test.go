@@ -70,7 +70,7 @@ func TestGraph(t *testing.T) {
 	if !slices.Equal(edges, wantEdges) {
 		t.Errorf("edges:\n%s\nwant:\n%s", strings.Join(edges, "\n"), strings.Join(wantEdges, "\n"))
 	}
-	want := []unansweredItem{{"events", cache.Unwatched, ""}, {"secrets", cache.Forbidden, "secrets is forbidden"}}
+	want := []unansweredItem{{Resource: "events", State: cache.Unwatched}, {Resource: "secrets", State: cache.Forbidden, Reason: "secrets is forbidden"}}
 	if got.Kind != "Graph" || got.Root != "deployments.apps/a/shop" || got.Truncated || !slices.Equal(got.Unanswered, want) {
 		t.Errorf("answer = %+v", got)
 	}

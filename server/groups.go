@@ -52,11 +52,12 @@ type foundObjects struct {
 	kinds   []*viewed
 	ends    []int           // up to where objects are of each of kinds
 	results []*cache.Result // of those of kinds that have any
+	found   []int           // which of kinds each result is of
 }
 
 // foundOf are objects of one resource.
 func foundOf(kind *viewed, found *cache.Result) foundObjects {
-	return foundObjects{found.Objects, []*viewed{kind}, []int{len(found.Objects)}, []*cache.Result{found}}
+	return foundObjects{found.Objects, []*viewed{kind}, []int{len(found.Objects)}, []*cache.Result{found}, []int{0}}
 }
 
 // of is the resource of object i.
@@ -64,32 +65,69 @@ func (f *foundObjects) of(i int) *viewed {
 	return f.kinds[sort.SearchInts(f.ends, i+1)]
 }
 
+// clusterPath is what objects of several clusters have beside their fields: the name of
+// the cluster that they are of.
+var clusterPath = must(rawjson.ParsePath("cluster"))
+
+// byCluster reports whether groups or facets are about clusters. That is so of questions
+// to several clusters; of one, the path is a field as any other.
+func (q *query) byCluster() bool {
+	return q.severalClusters && slices.Contains(slices.Concat(q.summary.GroupBy, q.summary.Facets), clusterPath)
+}
+
+// fieldPaths are what is read of the objects themselves.
+func (q *query) fieldPaths() []rawjson.Path {
+	paths := q.summary.Paths()
+	if q.byCluster() {
+		paths = slices.DeleteFunc(paths, func(p rawjson.Path) bool { return p == clusterPath })
+	}
+	return paths
+}
+
 // summarize unpacks objects only if it has to: how many there are of a kind, or in a
 // namespace, is known without.
 func (q *query) summarize(ctx context.Context, f foundObjects) (*summary.Summary, error) {
-	wanted := q.summary
+	wanted, paths := q.summary, q.fieldPaths()
 	wanted.Unique = !slices.ContainsFunc(f.kinds, func(k *viewed) bool { return k.view.Spec.Aggregated })
 	switch {
 	case wanted.Computed():
-		return summary.SummarizeAs(ctx, wanted, f.objects, judgedJSON(f.objects, time.Now()))
-	case !wanted.OfIdentity() || len(wanted.Paths()) == 0:
-		return summary.SummarizeTallies(ctx, wanted, f.tallies(wanted.Paths()))
+		return summary.SummarizeAs(ctx, wanted, f.objects, q.withClusters(&f, judgedJSON(f.objects, time.Now())))
+	case len(paths) == 0 || cache.IdentityOf(paths) == 0:
+		return summary.SummarizeTallies(ctx, wanted, q.parts(&f, paths))
 	}
-	return summary.SummarizeAs(ctx, wanted, f.objects, func(dst []byte, i int) ([]byte, error) {
+	return summary.SummarizeAs(ctx, wanted, f.objects, q.withClusters(&f, func(dst []byte, i int) ([]byte, error) {
 		if named, ok := f.of(i).view.Spec.AppendIdentity(dst, f.objects[i], cache.WholeIdentity); ok {
 			return named, nil
 		}
 		return f.objects[i].AppendJSON(dst)
-	})
+	}))
 }
 
-// tallies are those of the objects of each resource.
-func (f *foundObjects) tallies(paths []rawjson.Path) []*cache.Tally {
-	tallies := make([]*cache.Tally, len(f.results))
+// parts are the objects of each resource.
+func (q *query) parts(f *foundObjects, paths []rawjson.Path) []summary.Part {
+	parts := make([]summary.Part, len(f.results))
 	for i, found := range f.results {
-		tallies[i] = found.Tally(paths)
+		parts[i].Tally = found.Tally(paths)
+		if q.byCluster() {
+			parts[i].Members = clusterMember(f.kinds[f.found[i]].view.Spec.Cluster)
+		}
 	}
-	return tallies
+	return parts
+}
+
+// withClusters has what write appends say which cluster it is of, if that is asked for.
+func (q *query) withClusters(f *foundObjects, write func(dst []byte, i int) ([]byte, error)) func(dst []byte, i int) ([]byte, error) {
+	if !q.byCluster() {
+		return write
+	}
+	return func(dst []byte, i int) ([]byte, error) {
+		at := len(dst)
+		dst, err := write(dst, i)
+		if err != nil {
+			return dst, err
+		}
+		return insertCluster(dst, at, f.of(i).view.Spec.Cluster), nil
+	}
 }
 
 // reads are what is read of all objects that are found.
@@ -99,10 +137,10 @@ func (q *query) reads() []rawjson.Path {
 		return nil // a page is few objects, and a stream tells each by itself
 	case !q.needsAll():
 		return q.paths
-	case q.summary.Computed() || q.summary.OfIdentity():
+	case q.summary.Computed() || cache.IdentityOf(q.fieldPaths()) != 0:
 		return nil
 	default:
-		return q.summary.Paths()
+		return q.fieldPaths()
 	}
 }
 

@@ -139,15 +139,18 @@ func parseValueToken(token string) (*string, error) {
 
 // listIndexed is listObjects for one value of one index.
 func (s *Server) listIndexed(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(paramsOf(r))
-	if err != nil {
-		return err
-	}
 	index, err := pathValue(r, "index")
 	if err != nil {
 		return err
 	}
 	value, err := pathValue(r, "*")
+	if err != nil {
+		return err
+	}
+	if s.asksSeveral(r) {
+		return s.listOfSeveral(w, r, index+":"+value)
+	}
+	q, err := parseQuery(paramsOf(r))
 	if err != nil {
 		return err
 	}

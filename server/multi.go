@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/summary"
 	"github.com/informerd/informerd/server/access"
 	"github.com/informerd/informerd/server/reply"
 )
@@ -68,6 +68,7 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	if err := q.nameKinds(p); err != nil {
 		return err
 	}
+	q.severalClusters = true
 	q.Reads = q.reads()
 	switch {
 	case q.watch && q.summary.Grouped:
@@ -252,15 +253,12 @@ func (a *kindsAnswer) kindOf(o *cache.Object) *viewed { return a.kinds[a.from[o]
 // insertCluster makes the object that begins at a position of dst say which
 // cluster it is from.
 func insertCluster(dst []byte, at int, cluster string) []byte {
-	name, err := reply.JSON(cluster, false)
-	if err != nil {
-		panic(err) // a string
-	}
-	member := append(append([]byte(`"cluster":`), name...), ',')
-	if bytes.HasPrefix(dst[at:], []byte("{}")) {
-		member = member[:len(member)-1]
-	}
-	return slices.Insert(dst, at+1, member...)
+	return summary.WithMembers(dst, at, clusterMember(cluster))
+}
+
+// clusterMember is the member that says which cluster an object is from.
+func clusterMember(cluster string) []byte {
+	return reply.AppendText([]byte(`"cluster":`), cluster)
 }
 
 // askKinds asks one resource after the other; each is searched on all
@@ -341,7 +339,7 @@ func (a *kindsAnswer) ask(ctx context.Context, i int, q cache.Query) (kindState,
 	state.Objects, state.FilterErrors = len(found.Objects), faultsOf(found.Faults)
 	a.plans = append(a.plans, explain(res, found, len(found.Objects)))
 	a.objects = append(a.objects, found.Objects...)
-	a.results = append(a.results, found)
+	a.results, a.found = append(a.results, found), append(a.found, i)
 	if a.from != nil {
 		for _, o := range found.Objects {
 			a.from[o] = uint32(i)

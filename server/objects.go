@@ -14,6 +14,9 @@ import (
 )
 
 func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) error {
+	if s.asksSeveral(r) {
+		return s.listOfSeveral(w, r)
+	}
 	q, err := parseQuery(paramsOf(r))
 	if err != nil {
 		return err

@@ -12,6 +12,8 @@ type routeDoc struct {
 	parameters map[string]parameterDoc
 }
 
+var clustersDoc = parameterDoc{"Names of the clusters to ask; default all", text}
+
 var routeDocs = map[string]routeDoc{
 	"/livez":           {summary: "Is the process serving", answer: "It is", media: typeText},
 	"/readyz":          {summary: "Is there an answer for every resource that can have one", answer: "There is", media: typeText},
@@ -21,7 +23,8 @@ var routeDocs = map[string]routeDoc{
 	"/v1/resources/{resource}": {
 		summary: "One resource and what is held of it", answer: "The resource", schemas: []string{"Any"}},
 	"/v1/resources/{resource}/objects": {
-		summary: "Objects of one resource", answer: "A list of objects or groups, a table, a plan, or a stream", schemas: objectSchemas},
+		summary: "Objects of one resource", answer: "A list of objects or groups, a table, a plan, or a stream", schemas: objectSchemas,
+		parameters: map[string]parameterDoc{"cluster": clustersDoc}},
 	"/v1/resources/{resource}/objects/{namespace}/{name}": {
 		summary: "One object", answer: "The object", schemas: []string{"Object"}},
 	"/v1/resources/{resource}/indexes": {
@@ -31,13 +34,15 @@ var routeDocs = map[string]routeDoc{
 	"/v1/resources/{resource}/indexes/{index}": {
 		summary: "The values of an index and how many objects each has", answer: "An IndexValueList", schemas: []string{"List"}},
 	"/v1/resources/{resource}/indexes/{index}/*": {
-		summary: "The objects under one value of an index", answer: "A list of objects or groups, a table, a plan, or a stream", schemas: objectSchemas},
+		summary: "The objects under one value of an index", answer: "A list of objects or groups, a table, a plan, or a stream", schemas: objectSchemas,
+		parameters: map[string]parameterDoc{"cluster": clustersDoc}},
 	"/v1/query": {
 		summary: "The same question to many resources", answer: "A list of objects or groups, a table, a plan, or a stream", schemas: objectSchemas,
-		parameters: map[string]parameterDoc{"cluster": {"Names of the clusters to ask; default all", text}}},
-	"/v1/search": {summary: "Objects of all kinds by words", answer: "A SearchResultList", schemas: []string{"List"}},
+		parameters: map[string]parameterDoc{"cluster": clustersDoc}},
+	"/v1/search": {summary: "Objects of all kinds by words", answer: "A SearchResultList", schemas: []string{"List"},
+		parameters: map[string]parameterDoc{"cluster": clustersDoc}},
 	"/v1/complete": {summary: "Proposals for resources, paths and values", answer: "A CompletionList", schemas: []string{"List"},
-		parameters: map[string]parameterDoc{"resource": {"Of which resource, for paths and values", text}}},
+		parameters: map[string]parameterDoc{"cluster": clustersDoc, "resource": {"Of which resource, for paths and values", text}}},
 	"/v1/health": {
 		summary: "What is not as it should be, of all kinds, the worst first, and why", answer: "A HealthList, or a stream", schemas: []string{"HealthList"},
 		parameters: map[string]parameterDoc{"resources": {"Resources to look at, separated by commas, globs allowed: pods,*.apps; default all", text}}},

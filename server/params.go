@@ -17,9 +17,10 @@ import (
 )
 
 // repeats tells the parameters that may be given several times on a route that
-// knows some: questions for objects of many resources may be put to several clusters.
+// knows some: lists, searches and proposals may be of several clusters.
 func repeats(name string, known []string) bool {
-	return name == "namespace" || name == "index" || name == "token" || name == "cluster" && slices.Contains(known, "resources") && slices.Contains(known, "groupBy")
+	return name == "namespace" || name == "index" || name == "token" ||
+		name == "cluster" && slices.ContainsFunc([]string{"groupBy", "q", "for"}, func(p string) bool { return slices.Contains(known, p) })
 }
 
 const (

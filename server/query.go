@@ -30,6 +30,8 @@ type query struct {
 
 	summary    summary.Query // groupBy, agg and facets
 	groupOrder summary.Order
+
+	severalClusters bool // it is asked of any number of clusters
 }
 
 func parseQuery(p params) (*query, error) {

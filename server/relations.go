@@ -308,6 +308,8 @@ func appendObjectID(dst []byte, resource string, key cache.Key) []byte {
 
 // unansweredItem is a resource that an answer over many lacks.
 type unansweredItem struct {
+	// Cluster is told where several were asked.
+	Cluster  string      `json:"cluster,omitempty"`
 	Resource string      `json:"resource"`
 	State    cache.State `json:"state"`
 	Reason   string      `json:"reason,omitempty"`
@@ -316,7 +318,7 @@ type unansweredItem struct {
 func unansweredItems(views []cache.View) []unansweredItem {
 	items := []unansweredItem{}
 	for _, v := range views {
-		items = append(items, unansweredItem{v.Spec.Name(), v.State, v.Reason})
+		items = append(items, unansweredItem{Resource: v.Spec.Name(), State: v.State, Reason: v.Reason})
 	}
 	slices.SortFunc(items, func(a, b unansweredItem) int { return strings.Compare(a.Resource, b.Resource) })
 	return items

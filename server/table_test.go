@@ -295,7 +295,6 @@ func TestQueryClusters(t *testing.T) {
 	}
 	wantStatus(t, w.get(t, with("/v1/query", "cluster", "north")), http.StatusBadRequest, "BadRequest", "there is: east, west")
 	wantStatus(t, w.get(t, with("/v1/query", "resources", "nodes")), http.StatusNotFound, "NotFound", "column 1")
-	wantStatus(t, w.get(t, with("/v1/search", "cluster", "east", "cluster", "west", "q", "x")), http.StatusBadRequest, "BadRequest", "only one is possible")
 }
 
 func TestWatchClusters(t *testing.T) {

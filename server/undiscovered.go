@@ -35,7 +35,12 @@ func (s *Server) checkKnown(ctx context.Context, cluster string) (missing []unan
 	if len(s.relations.resources(cluster)) == 0 {
 		return nil, err
 	}
-	return []unansweredItem{{unknownResources, cache.Syncing, kubeapi.Discreet(ctx, err).Error()}}, nil
+	return []unansweredItem{notTold(ctx, err)}, nil
+}
+
+// notTold is all that a cluster has and has not told.
+func notTold(ctx context.Context, err error) unansweredItem {
+	return unansweredItem{Resource: unknownResources, State: cache.Syncing, Reason: kubeapi.Discreet(ctx, err).Error()}
 }
 
 // undiscoveredKinds are the resources that patterns may mean and that are not

@@ -77,7 +77,7 @@ func TestHealth(t *testing.T) {
 	if want := (healthCounts{Progressing: 3, Bad: 1}); got.Resources[slices.IndexFunc(got.Resources, func(r resourceHealthCounts) bool { return r.Resource == "pods" })].healthCounts != want {
 		t.Errorf("resources = %+v", got.Resources)
 	}
-	if want := []unansweredItem{{"secrets", cache.Forbidden, "secrets is forbidden"}}; !slices.Equal(got.Unanswered, want) {
+	if want := []unansweredItem{{Resource: "secrets", State: cache.Forbidden, Reason: "secrets is forbidden"}}; !slices.Equal(got.Unanswered, want) {
 		t.Errorf("unanswered = %+v, want %+v", got.Unanswered, want)
 	}
 	if rec := w.get(t, "/v1/health", "If-None-Match", h.Get("ETag")); rec.Code != http.StatusNotModified {

@@ -53,6 +53,43 @@ func (q Query) of(items []Item, better func(a, b Item) int) *Answer {
 	return a
 }
 
+// Merge makes one answer of those of several clusters: what several propose is proposed
+// once, with the objects of all. What is counted comes in the order of the counts, the rest
+// as the cluster has it that ranks it best.
+func (q Query) Merge(answers []*Answer, counted bool) *Answer {
+	if len(answers) == 1 {
+		return answers[0]
+	}
+	type proposal struct{ value, kind string }
+	objects, rank := map[proposal]int{}, map[proposal]int{}
+	all := &Answer{}
+	for _, a := range answers {
+		for n, i := range a.Items {
+			p := proposal{i.Value, i.Kind}
+			if best, ok := rank[p]; !ok || n < best {
+				rank[p] = n
+			}
+			objects[p] += i.Objects
+		}
+		all.Truncated = all.Truncated || a.Truncated
+		all.Sampled += a.Sampled
+		all.Objects += a.Objects
+	}
+	items := make([]Item, 0, len(objects))
+	for p, n := range objects {
+		items = append(items, Item{p.value, p.kind, n})
+	}
+	merged := q.of(items, func(a, b Item) int {
+		better := moreObjects(a, b)
+		if !counted {
+			better = cmp.Compare(rank[proposal{a.Value, a.Kind}], rank[proposal{b.Value, b.Kind}])
+		}
+		return cmp.Or(better, cmp.Compare(a.Value, b.Value), cmp.Compare(a.Kind, b.Kind))
+	})
+	all.Items, all.Truncated = merged.Items, all.Truncated || merged.Truncated
+	return all
+}
+
 // moreObjects is the order of values.
 func moreObjects(a, b Item) int { return cmp.Compare(b.Objects, a.Objects) }
 

@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -71,12 +72,6 @@ func (q Query) Computed() bool {
 	return slices.ContainsFunc(slices.Concat(q.GroupBy, q.Facets), cache.Computed)
 }
 
-// OfIdentity reports whether q is about nothing but a cache.Identity.
-func (q Query) OfIdentity() bool {
-	paths := q.Paths()
-	return len(paths) == 0 || cache.IdentityOf(paths) != 0
-}
-
 // Paths are all that q is about.
 func (q Query) Paths() []rawjson.Path {
 	paths := slices.Concat(q.GroupBy, q.Facets)
@@ -107,19 +102,45 @@ func SummarizeAs(ctx context.Context, q Query, objects []*cache.Object, write fu
 	return c.summary()
 }
 
-// SummarizeTallies is Summarize of the objects of Tallies of q.Paths().
-func SummarizeTallies(ctx context.Context, q Query, tallies []*cache.Tally) (*Summary, error) {
+// Part is a Tally of some of the objects to summarize.
+type Part struct {
+	*cache.Tally
+	// Members are what is the same of all these objects and is in none of their own
+	// fields, as members of JSON objects are written: "cluster":"east". They come first.
+	Members []byte
+}
+
+// SummarizeTallies is Summarize of the objects of Tallies of q.Paths(), less those that
+// Members have.
+func SummarizeTallies(ctx context.Context, q Query, parts []Part) (*Summary, error) {
 	c, err := newCollectors(q)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range tallies {
-		err := t.Read(ctx, func(worker, objects int, json []byte) error { return c.of(worker).add(json, objects) })
+	for _, p := range parts {
+		err := p.Read(ctx, func(worker, objects int, json []byte) error {
+			w := c.of(worker)
+			if len(p.Members) > 0 {
+				w.with = append(w.with[:0], json...)
+				w.with = WithMembers(w.with, 0, p.Members)
+				json = w.with
+			}
+			return w.add(json, objects)
+		})
 		if err != nil {
 			return nil, err
 		}
 	}
 	return c.summary()
+}
+
+// WithMembers puts members, as Part has them, first into the object that begins at a
+// position of dst and ends with it.
+func WithMembers(dst []byte, at int, members []byte) []byte {
+	if !bytes.HasPrefix(dst[at:], []byte("{}")) {
+		dst = slices.Insert(dst, at+1, ',')
+	}
+	return slices.Insert(dst, at+1, members...)
 }
 
 // collectors are those of one Summary.
@@ -209,6 +230,7 @@ type collector struct {
 	reads  reads
 	keys   []scalar.Value // of the group that the current object is in
 	id     []byte         // of a group
+	with   []byte         // the current object with members that are not its own
 }
 
 // group is a Group in the making.

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/informerd/informerd/test/e2e/harness"
@@ -105,6 +107,9 @@ func TestClustersComeAndGo(t *testing.T) {
 	folder.put("double", double, "")
 	waitCluster(t, i, "demo", demo)
 	waitCluster(t, i, "double", double)
+	t.Run("one question to all", func(t *testing.T) {
+		checkFleet(t, i, map[string]*harness.Cluster{"demo": demo, "double": double})
+	})
 	t.Run("one is frozen", func(t *testing.T) {
 		double.Ctl(t, "pause", apiServer, apiServer2)
 		defer double.Ctl(t, "resume", apiServer, apiServer2)
@@ -173,5 +178,68 @@ func TestClustersComeAndGo(t *testing.T) {
 	// The twin listed it, once; nobody else did.
 	if n := len(harness.Lists(small.Audit(t, mark, harness.Agent))["configmaps"]); n != 1 {
 		t.Errorf("the ConfigMaps of the cluster that stayed were listed %d times", n)
+	}
+}
+
+// checkFleet asks clusters in which nothing changes one question together, and compares
+// the answers with what their API servers say.
+func checkFleet(t *testing.T, i *harness.Informerd, clusters map[string]*harness.Cluster) {
+	t.Helper()
+	want := map[string]int{}
+	asked := ""
+	for name, c := range clusters {
+		all, err := selected(t, c, configMaps, func(o harness.Object) bool {
+			return o.Name() == "kube-root-ca.crt" || strings.HasPrefix(o.Name(), "extension-")
+		})()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) > 0 {
+			want[name] = len(all)
+		}
+		asked += "&cluster=" + name
+	}
+	var groups struct {
+		Items []struct {
+			Group  struct{ Cluster string }
+			Values map[string]int
+		}
+	}
+	filter := url.QueryEscape(`object.metadata.name == "kube-root-ca.crt" || object.metadata.name.startsWith("extension-")`)
+	if err := i.Read("/v1/resources/configmaps/objects?groupBy=cluster&filter="+filter+asked, &groups); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, g := range groups.Items {
+		got[g.Group.Cluster] = g.Values["count()"]
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+		t.Errorf("objects by cluster, -API servers +informerd:\n%s", diff)
+	}
+	var found struct {
+		Facets struct {
+			Cluster []struct {
+				Value   string
+				Objects int
+			}
+		}
+	}
+	if err := i.Read("/v1/search?q=name:extension-&limit=1"+asked, &found); err != nil {
+		t.Fatal(err)
+	}
+	if len(found.Facets.Cluster) != len(clusters) {
+		t.Errorf("the search found %+v, want something of each cluster", found.Facets)
+	}
+	var completion struct {
+		Items []struct {
+			Value   string
+			Objects int
+		}
+	}
+	if err := i.Read("/v1/complete?for=values&resource=configmaps&path=metadata.name&prefix=extension-"+asked, &completion); err != nil {
+		t.Fatal(err)
+	}
+	if len(completion.Items) == 0 || completion.Items[0].Objects != len(clusters) {
+		t.Errorf("proposals are %+v, want one with an object of each cluster", completion.Items)
 	}
 }
