@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -55,6 +56,34 @@ func (db *DB) SaveDocument(d cache.Document, forget []cache.DocumentKey) error {
 	})
 	if err != nil && !errors.Is(err, ErrReplaced) {
 		return fmt.Errorf("save document %s: %w", d.URI, err)
+	}
+	return nil
+}
+
+// ForgetDocuments forgets those of a cluster, of which Sweep leaves nothing in the file.
+func (db *DB) ForgetDocuments(cluster string) error {
+	db.writeMu.Lock()
+	defer db.writeMu.Unlock()
+	err := db.writeLocked(func(tx *bbolt.Tx) error {
+		var gone [][]byte
+		err := forEachDocument(tx, db.vault, func(stored []byte, d cache.Document, err error) {
+			if err != nil || d.Cluster == cluster { // nobody knows which a damaged one is of
+				gone = append(gone, bytes.Clone(stored))
+			}
+		})
+		if err != nil || len(gone) == 0 {
+			return err
+		}
+		b := bucketAt(tx, rootBucket, documentsBucket)
+		for _, stored := range gone {
+			if err := b.Delete(stored); err != nil {
+				return err
+			}
+		}
+		return markErase(tx)
+	})
+	if err != nil && !errors.Is(err, ErrReplaced) {
+		return fmt.Errorf("forget documents of cluster %s: %w", cluster, err)
 	}
 	return nil
 }

@@ -121,3 +121,35 @@ func TestDocumentDamaged(t *testing.T) {
 	saveDocument(t, db, sound)
 	same(t, "documents", documents(t, db), []cache.Document{sound})
 }
+
+// TestForgetDocuments: of a cluster that is gone nothing is left in the file after Sweep,
+// and of others everything is.
+func TestForgetDocuments(t *testing.T) {
+	bothWays(t, func(t *testing.T, keys *Keyring) {
+		path := newPath(t)
+		db := open(t, Options{Path: path, Keys: keys})
+		commit(t, db, bulkBatch(deployments, 3))
+		kept := document("east", "/version", "kept-for-good")
+		saveDocument(t, db, kept)
+		saveDocument(t, db, document("west", "/version", "taken-away-1"))
+		saveDocument(t, db, document("west", "/openapi/v3", "taken-away-2"))
+		if err := db.ForgetDocuments("west"); err != nil {
+			t.Fatal(err)
+		}
+		sweep(t, db)
+		same(t, "documents", documents(t, db), []cache.Document{kept})
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keys == nil && (bytes.Contains(data, []byte("taken-away")) || !bytes.Contains(data, []byte("kept-for-good"))) {
+			t.Error("the file does not hold what it is to hold")
+		}
+		if err := db.ForgetDocuments("north"); err != nil {
+			t.Error(err)
+		}
+		if got := load(t, db, deployments); len(got.Records) != 3 {
+			t.Errorf("%d objects, want 3", len(got.Records))
+		}
+	})
+}

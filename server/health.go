@@ -94,11 +94,11 @@ func (s *Server) readiness(staleOK bool) readiness {
 		a.Clusters = append(a.Clusters, h)
 	}
 	if len(clusters) > 1 {
-		a.ofSeveral(clusters, known, now, s.wasReady.Load())
+		a.ofSeveral(clusters, known, now, s.wasReady.Load() || now.Sub(s.began) > startLimit)
 	} else {
 		a.ofOne(known)
 	}
-	if a.Ready && !staleOK {
+	if a.Ready {
 		s.wasReady.Store(true)
 	}
 	return a
@@ -149,13 +149,18 @@ func (a *readiness) ofOne(known map[string]*evidence) {
 	}
 }
 
-// awayAfter is how long a cluster may not answer before it holds up others no more.
-const awayAfter = 15 * time.Second
+const (
+	// awayAfter is how long a cluster may not answer before it holds up others no more.
+	awayAfter = 15 * time.Second
+	// startLimit is how long the start may wait for one that answers and has no data.
+	startLimit = 5 * time.Minute
+)
 
 // ofSeveral decides where there are several clusters: one that fails must not take the
 // others from those who read them. So it is enough that one is in order, but for the
-// start: until informerd was ready once, whatever answers is waited for.
-func (a *readiness) ofSeveral(clusters []cache.ClusterStatus, known map[string]*evidence, now time.Time, wasReady bool) {
+// start: until informerd was ready once, whatever answers and may still have data is
+// waited for, though not for ever.
+func (a *readiness) ofSeveral(clusters []cache.ClusterStatus, known map[string]*evidence, now time.Time, started bool) {
 	good, holding := 0, ""
 	for n, c := range clusters {
 		h := &a.Clusters[n]
@@ -170,7 +175,7 @@ func (a *readiness) ofSeveral(clusters []cache.ClusterStatus, known map[string]*
 		switch away := !c.Reachable && now.Sub(c.Since) > awayAfter; {
 		case h.Ready:
 			good++
-		case holding == "" && !away && !wasReady:
+		case holding == "" && !away && !started && h.fault != clusterDataless:
 			holding = h.Reason
 		}
 	}

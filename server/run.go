@@ -53,6 +53,7 @@ type Server struct {
 	pageFiles  sync.Map       // *pageFile by name
 	cert       *certificate   // nil: plain HTTP
 	taken      sync.WaitGroup // requests whose connection is a WebSocket
+	began      time.Time      // when it was made
 	wasReady   atomic.Bool    // see readiness
 
 	// stopping ends when the event streams must.
@@ -73,6 +74,7 @@ func New(opts Options) (*Server, error) {
 	s := &Server{
 		Options:    opts,
 		log:        opts.Log,
+		began:      time.Now(),
 		parameters: map[string][]string{},
 		posts:      map[string]bool{},
 		requests:   fair.NewPlaces(opts.MaxConcurrent),
@@ -220,3 +222,9 @@ func (s *Server) shutdown(srv *http.Server) error {
 	s.awaitTaken(ctx)
 	return err
 }
+
+// Forget forgets what was said of a cluster that is there no more.
+func (s *Server) Forget(cluster string) { s.kube.Forget(cluster) }
+
+// KeepOnly forgets every cluster but these, as those that were there before a restart.
+func (s *Server) KeepOnly(clusters []string) { s.kube.KeepOnly(clusters) }

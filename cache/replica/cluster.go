@@ -78,7 +78,7 @@ type cluster struct {
 	streams     *http.Client // of lists and watches
 	meta        metadata.Interface
 	metaStreams metadata.Interface
-	line        *line // the connections of the clients; nil until there are some
+	line        *Line // the connections of the clients; nil until there are some
 	uid         string
 	servers     servers // the versions that its API servers say they are
 	marks       marks
@@ -122,7 +122,9 @@ func newCluster(name, expected string, retry retry, log *slog.Logger) *cluster {
 // connect sets how the cluster is reached. A later call replaces the clients of
 // requests to come. What is under way goes on, unless it is somewhere else that the
 // cluster is reached now: watches are opened there again, and whether it is still the
-// same cluster is judged before they go on where they were. One goroutine calls it.
+// same cluster is judged before they go on where they were. Where that cannot be told,
+// because kube-system may not be read, another place is another cluster. One goroutine
+// calls it.
 func (c *cluster) connect(config ClusterConfig) error {
 	rc := rest.CopyConfig(config.REST)
 	// Watches are never rate limited by client-go and lists are bounded by the
@@ -131,8 +133,9 @@ func (c *cluster) connect(config ClusterConfig) error {
 	c.mu.RLock()
 	before, line := c.config.REST, c.line
 	c.mu.RUnlock()
-	if before == nil || elsewhereThan(before, rc) {
-		line = newLine()
+	elsewhere := before == nil || elsewhereThan(before, rc)
+	if elsewhere {
+		line = NewLine()
 	}
 	client, err := newPlainClient(rc, line, config.Wrapped)
 	if err != nil {
@@ -159,6 +162,7 @@ func (c *cluster) connect(config ClusterConfig) error {
 	c.line = line
 	c.config = ClusterConfig{REST: rc, Namespaces: config.Namespaces, Wrap: config.Wrap}
 	c.epoch++
+	was, history := c.uid, c.history
 	if isAddressIdentity(c.uid) {
 		c.uid = addressIdentity(rc)
 	}
@@ -166,9 +170,12 @@ func (c *cluster) connect(config ClusterConfig) error {
 	c.meta, c.metaStreams = meta, metaStreams
 	c.mu.Unlock()
 	c.rights.connect(auth)
+	if elsewhere && isAddressIdentity(was) {
+		c.rewritten(history, &otherClusterError{was: was, uid: addressIdentity(rc)})
+	}
 	if left != nil && left != line {
 		c.log.Info("the cluster is reached elsewhere, watches are opened there again", "server", cache.PublicAddress(rc.Host))
-		left.cut()
+		left.Cut()
 	}
 	select {
 	case c.connected <- struct{}{}:
@@ -183,8 +190,20 @@ func (c *cluster) disconnect() {
 	line := c.line
 	c.mu.RUnlock()
 	if line != nil {
-		line.cut()
+		line.Cut()
 	}
+}
+
+// Identify asks whoever a configuration leads to which cluster it is: an identity as
+// cache.ClusterStatus.UID is. What is wrong with the configuration is an error, as is no
+// answer.
+func Identify(ctx context.Context, config ClusterConfig) (string, error) {
+	c := newCluster("", "", retry{}, slog.New(slog.DiscardHandler))
+	if err := c.connect(config); err != nil {
+		return "", err
+	}
+	defer c.disconnect()
+	return c.identity(ctx)
 }
 
 // elsewhereThan reports whether two configurations lead to different places, as far as

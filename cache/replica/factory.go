@@ -84,6 +84,8 @@ type Factory struct {
 	clusters  map[string]*cluster
 	informers map[cache.Resource]*Informer
 	names     map[string]names.Index // by cluster
+	// leaving are the clusters that are being removed.
+	leaving map[string]bool
 	// expected is the identity of each cluster that its snapshots know.
 	expected map[string]string
 	// discovered are the clusters whose informers are all there are to be.
@@ -130,6 +132,7 @@ func NewFactory(options Options) *Factory {
 		clusters:   map[string]*cluster{},
 		informers:  map[cache.Resource]*Informer{},
 		names:      map[string]names.Index{},
+		leaving:    map[string]bool{},
 		discovered: map[string]bool{},
 		ended:      map[cache.Resource]time.Time{},
 	}
@@ -237,6 +240,9 @@ func (f *Factory) cluster(name string) (*cluster, error) {
 	if f.stopped {
 		return nil, errFactoryStopped
 	}
+	if f.leaving[name] {
+		return nil, fmt.Errorf("cluster %s is being removed", name)
+	}
 	c := newCluster(name, f.expected[name], f.options.retry, f.log)
 	c.rights = newRights(f.options.accessRate)
 	c.syncs = make(chan struct{}, f.options.Concurrency)
@@ -250,17 +256,21 @@ func (f *Factory) cluster(name string) (*cluster, error) {
 	return c, nil
 }
 
-// Remove makes a cluster unknown: nothing is asked of it any more when it returns, and
-// nothing is kept of it, in the snapshots neither. Its objects are not deleted by that,
-// they are only not known here: who follows them is not told of deletions but cut off,
-// with ErrStopped, and finds no resource any more. Nobody may make the cluster known
-// again before it has returned. A cluster that is not known is none to remove.
+// Remove makes a cluster unknown: nobody finds it any more when it begins, nothing is asked
+// of it any more when it returns, and nothing is kept of it, in the snapshots neither. Its
+// objects are not deleted by that, they are only not known here: who follows them is not
+// told of deletions but cut off, with ErrStopped, and finds no resource any more. A cluster
+// that does not end, since something it waits for does not, holds up no other; until it has
+// ended there can be none of its name. A cluster that is not known is none to remove.
 func (f *Factory) Remove(name string) error {
-	f.applying.Lock()
-	defer f.applying.Unlock()
-	informers := f.of(name)
+	c, informers := f.takeOut(name)
+	if c == nil {
+		return nil
+	}
+	defer f.hasLeft(name)
+	c.end()
+	c.disconnect() // what waits for an answer waits no longer
 	halt(informers)
-	c := f.takeOut(name, informers)
 	for _, i := range informers {
 		i.stop()
 	}
@@ -273,20 +283,23 @@ func (f *Factory) Remove(name string) error {
 			errs = append(errs, fmt.Errorf("delete the snapshot of %s: %w", i.resource, err))
 		}
 	}
-	if c != nil {
-		c.end()
-		<-c.ended
-		c.disconnect()
-		f.log.Info("cluster removed", "cluster", name)
-	}
+	<-c.ended
+	f.log.Info("cluster removed", "cluster", name)
 	return errors.Join(errs...)
 }
 
 // takeOut makes a cluster and its informers unknown, all at once. The cluster is nil if
-// it was not known.
-func (f *Factory) takeOut(name string, informers []*Informer) *cluster {
+// it was not known. Its name is taken until hasLeft.
+func (f *Factory) takeOut(name string) (*cluster, []*Informer) {
+	f.applying.Lock() // nobody starts informers of it meanwhile
+	defer f.applying.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	c := f.clusters[name]
+	if c == nil {
+		return nil, nil
+	}
+	informers := f.ofLocked(name)
 	for _, i := range informers {
 		i.out.Store(true)
 		delete(f.informers, i.resource)
@@ -294,12 +307,18 @@ func (f *Factory) takeOut(name string, informers []*Informer) *cluster {
 		// beginning by itself.
 		f.ended[i.resource] = time.Now()
 	}
-	c := f.clusters[name]
+	f.leaving[name] = true
 	delete(f.clusters, name)
 	delete(f.names, name)
 	delete(f.discovered, name)
 	delete(f.expected, name)
-	return c
+	return c, informers
+}
+
+func (f *Factory) hasLeft(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.leaving, name)
 }
 
 // Apply makes the informers of a cluster equal specs: it starts what is new,

@@ -52,6 +52,7 @@ type Informer struct {
 	// another history meanwhile.
 	succession string
 	lost       bool
+	foreign    bool          // current is another cluster's
 	filled     chan struct{} // tells run that next is complete; holds one
 	failure    error         // why there is no feed
 	stopped    bool

@@ -12,27 +12,28 @@ import (
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// line is all connections to where a cluster is reached, until it is cut. Unlike
+// Line is all connections to where a cluster is reached, until it is cut. Unlike
 // client-go's connrotation.Dialer it brings nothing after that, so that nobody who was
 // about to connect goes on with a place that has been left.
-type line struct {
+type Line struct {
 	mu    sync.Mutex // guards all below
 	isCut bool
 	conns map[*lineConn]struct{}
 }
 
-// lineConn is a connection of a line.
+// lineConn is a connection of a Line.
 type lineConn struct {
 	net.Conn
-	line *line
+	line *Line
 }
 
 var errLineCut = errors.New("the cluster is reached elsewhere by now")
 
-func newLine() *line { return &line{conns: map[*lineConn]struct{}{}} }
+// NewLine has no connection yet.
+func NewLine() *Line { return &Line{conns: map[*lineConn]struct{}{}} }
 
-// over is a dial whose connections are of the line.
-func (l *line) over(dial dialFunc) dialFunc {
+// Over is a dial whose connections are of the line.
+func (l *Line) Over(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {
@@ -50,8 +51,8 @@ func (l *line) over(dial dialFunc) dialFunc {
 	}
 }
 
-// cut closes every connection, whatever it is used for, and lets none begin.
-func (l *line) cut() {
+// Cut closes every connection, whatever it is used for, and lets none begin.
+func (l *Line) Cut() {
 	l.mu.Lock()
 	l.isCut = true
 	conns := l.conns
@@ -69,8 +70,8 @@ func (c *lineConn) Close() error {
 	return c.Conn.Close()
 }
 
-// dialOf is how a configuration dials; its default is as client-go's.
-func dialOf(rc *rest.Config) dialFunc {
+// DialOf is how a configuration dials; its default is as client-go's.
+func DialOf(rc *rest.Config) dialFunc {
 	if rc.Dial != nil {
 		return rc.Dial
 	}

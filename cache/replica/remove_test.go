@@ -2,12 +2,14 @@ package replica
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/inside"
 )
 
 // TestRemove: a cluster that is removed leaves nothing behind, and nobody is told that
@@ -137,4 +139,57 @@ func TestHangingCluster(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("a cluster that hangs cannot be removed")
 	}
+}
+
+// TestForeignIsNotShown: the copy of a cluster that another one has taken the place of is
+// in no view, also where the other lets nobody list: who may see what of it is decided by
+// the one that answers now.
+func TestForeignIsNotShown(t *testing.T) {
+	api, other := newFakeAPI(t), newFakeAPI(t)
+	other.uid = "cluster-2"
+	other.deny = func(verb, _ string) bool { return verb != "get" }
+	api.put(cache.Key{Namespace: "team-a", Name: "p1"}, "v1")
+	r := startRig(t, api, Options{})
+	r.becomes(t, cache.Live)
+	if err := r.Connect("c", other.config()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other cluster is identified", func() bool { return r.Clusters()[0].UID == "cluster-2" })
+	eventually(t, "the copy is not shown", func() bool { v := r.pods().View(); return !v.State.Readable() && v.Store(inside.Cache) == nil })
+}
+
+// TestElsewhereUnnamed: where it cannot be told which cluster answers, since kube-system
+// may not be read, one that is reached elsewhere is another one.
+func TestElsewhereUnnamed(t *testing.T) {
+	for name, hides := range map[string][2]bool{"the first": {true, false}, "both": {true, true}} {
+		t.Run(name, func(t *testing.T) {
+			api, other := newFakeAPI(t), newFakeAPI(t)
+			hide(api, hides[0])
+			hide(other, hides[1])
+			for n := range 5 {
+				other.put(cache.Key{Namespace: "team-b", Name: fmt.Sprint("p", n)}, "v1")
+			}
+			r := startRig(t, api, Options{})
+			r.becomes(t, cache.Live)
+			if err := r.Connect("c", other.config()); err != nil {
+				t.Fatal(err)
+			}
+			r.api = other
+			r.equal(t)
+			r.becomes(t, cache.Live)
+		})
+	}
+}
+
+// hide lets nobody read kube-system.
+func hide(api *fakeAPI, hidden bool) {
+	api.set(func(f *fakeAPI) {
+		f.fault = func(w http.ResponseWriter, _ *http.Request, verb string) bool {
+			if !hidden || verb != "identity" {
+				return false
+			}
+			status(w, http.StatusForbidden, "Forbidden")
+			return true
+		}
+	})
 }

@@ -108,7 +108,7 @@ func TestSavedUnderItsIndexes(t *testing.T) {
 func TestNothingSavedOfDropped(t *testing.T) {
 	for name, drop := range map[string]func(*rig) error{
 		"gone":          func(r *rig) error { return r.Apply("c", nil) },
-		"other history": func(r *rig) error { r.pods().begin(&succession{"it is a test", true}, r.pods().feedNow()); return nil },
+		"other history": func(r *rig) error { r.pods().begin(&succession{"it is a test", true, false}, r.pods().feedNow()); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			api, db := newFakeAPI(t), newMemory()

@@ -20,11 +20,11 @@ const streamSilence = 90 * time.Second
 // server each event would pass through two more goroutines on its way out. On a
 // busy server both of them wait for their turn, which takes tens of milliseconds
 // for one event in a hundred.
-func newStreamClient(rc *rest.Config, l *line, wrapped func(http.RoundTripper) http.RoundTripper) (*http.Client, error) {
+func newStreamClient(rc *rest.Config, l *Line, wrapped func(http.RoundTripper) http.RoundTripper) (*http.Client, error) {
 	rc = rest.CopyConfig(rc)
 	rc.NextProtos = []string{"http/1.1"}
-	dial := dialOf(rc)
-	rc.Dial = l.over(func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := DialOf(rc)
+	rc.Dial = l.Over(func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
@@ -40,9 +40,9 @@ func newStreamClient(rc *rest.Config, l *line, wrapped func(http.RoundTripper) h
 }
 
 // newPlainClient makes the client of everything else.
-func newPlainClient(rc *rest.Config, l *line, wrapped func(http.RoundTripper) http.RoundTripper) (*http.Client, error) {
+func newPlainClient(rc *rest.Config, l *Line, wrapped func(http.RoundTripper) http.RoundTripper) (*http.Client, error) {
 	rc = rest.CopyConfig(rc)
-	rc.Dial = l.over(dialOf(rc))
+	rc.Dial = l.Over(DialOf(rc))
 	client, err := rest.HTTPClientFor(rc)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func TestStreamsApart(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	client, err := newStreamClient(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: authority}}, newLine(), ClusterConfig{}.Wrapped)
+	client, err := newStreamClient(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: authority}}, NewLine(), ClusterConfig{}.Wrapped)
 	if err != nil {
 		t.Fatal(err)
 	}

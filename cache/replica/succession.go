@@ -21,6 +21,15 @@ type succession struct {
 	// from one to the other, so another Store takes the place of the first, and
 	// whoever watches has to list.
 	history bool
+	// foreign: it is another cluster's. Nothing of it is shown any more: who may see what
+	// is decided by the cluster that answers now.
+	foreign bool
+}
+
+// historyEnded is the succession after an errOtherHistory.
+func historyEnded(err error) *succession {
+	_, foreign := errors.AsType[*otherClusterError](err)
+	return &succession{reason: err.Error(), history: true, foreign: foreign}
 }
 
 // tend keeps the present copy equal until ctx ends (nil) or it needs a successor.
@@ -36,7 +45,7 @@ func (i *Informer) tend(ctx context.Context) *succession {
 		select {
 		case err := <-ended:
 			if errors.Is(err, errOtherHistory) {
-				return &succession{err.Error(), true}
+				return historyEnded(err)
 			}
 			return nil
 		case <-i.respecified:
@@ -79,7 +88,7 @@ func (i *Informer) succeed(ctx context.Context, why *succession) *succession {
 	next := i.newFeed(spec, store)
 	if current := i.feedNow(); next.history != current.history && !why.history {
 		// It ended since, and what is listed now is of the one after.
-		why = &succession{context.Cause(current.history).Error(), true}
+		why = historyEnded(context.Cause(current.history))
 	}
 	// Another informerd may have been started again, and be behind what is held here.
 	next.after = time.Now()
@@ -97,7 +106,7 @@ func (i *Informer) succeed(ctx context.Context, why *succession) *succession {
 		case err := <-ended:
 			i.abandon(next)
 			if errors.Is(err, errOtherHistory) {
-				return &succession{err.Error(), true}
+				return historyEnded(err)
 			}
 			return why
 		case <-i.respecified:
@@ -125,6 +134,7 @@ func (i *Informer) succeed(ctx context.Context, why *succession) *succession {
 func (i *Informer) begin(why *succession, next *feed) {
 	i.mu.Lock()
 	i.lost = i.lost || why.history // nothing of it is saved any more
+	i.foreign = i.foreign || why.foreign
 	i.mu.Unlock()
 	if why.history {
 		i.dropSnapshot(why.reason)
@@ -182,7 +192,7 @@ func (i *Informer) takeOver(why *succession, next *feed) *succession {
 	i.mu.Lock()
 	after.inheritLocked()
 	i.current, i.next, i.succession = after, nil, ""
-	i.lost = i.lost && !why.history
+	i.lost, i.foreign = i.lost && !why.history, false
 	indexes := i.spec.Indexes
 	i.mu.Unlock()
 	if err := after.store.SetIndexes(indexes); err != nil {
@@ -213,7 +223,7 @@ func (i *Informer) wentBack(next *feed, err error) *succession {
 	if !next.ownHistory() {
 		i.cluster.rewritten(next.history, err)
 	}
-	return &succession{err.Error(), true}
+	return historyEnded(err)
 }
 
 // ownHistory is that of its sources, which are of one resource.

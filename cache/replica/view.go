@@ -70,6 +70,9 @@ func (i *Informer) viewLocked(now time.Time) *cache.View {
 		return v
 	}
 	v := f.view(now)
+	if i.foreign {
+		v.State, v.Reason = cache.Syncing, i.succession
+	}
 	if next := i.next; next != nil {
 		if !v.State.Readable() {
 			v = next.view(now)

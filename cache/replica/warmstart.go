@@ -102,7 +102,7 @@ func (i *Informer) checkIdentity() *succession {
 	i.restored, i.origin = cache.Saved{}, now.UID
 	i.mu.Unlock()
 	if saved.ClusterUID != "" && saved.ClusterUID != now.UID {
-		return &succession{fmt.Sprintf("it is of another cluster: identity %s, not %s", saved.ClusterUID, now.UID), true}
+		return &succession{reason: fmt.Sprintf("it is of another cluster: identity %s, not %s", saved.ClusterUID, now.UID), history: true, foreign: true}
 	}
 	return nil
 }

@@ -82,12 +82,33 @@ func (e entering) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	a := &attempt{leave: sync.OnceFunc(leave)}
-	defer a.leave()
-	resp, err := e.base.RoundTrip(r.WithContext(context.WithValue(r.Context(), attemptKey{}, a)))
-	if err != nil && !a.credentials.Load() {
-		e.failed(err)
+	r = r.WithContext(context.WithValue(r.Context(), attemptKey{}, a))
+	// client-go runs a plugin without a context. One that waits, for a person for instance,
+	// must not keep those waiting who have given up.
+	type answered struct {
+		resp *http.Response
+		err  error
 	}
-	return resp, err
+	answer := make(chan answered, 1)
+	go func() {
+		defer a.leave()
+		resp, err := e.base.RoundTrip(r)
+		if err != nil && !a.credentials.Load() {
+			e.failed(err)
+		}
+		answer <- answered{resp, err}
+	}()
+	select {
+	case got := <-answer:
+		return got.resp, got.err
+	case <-r.Context().Done():
+	}
+	go func() {
+		if late := <-answer; late.resp != nil {
+			_ = late.resp.Body.Close()
+		}
+	}()
+	return nil, r.Context().Err()
 }
 
 // reached is the inner end, of requests that have credentials.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,6 +28,10 @@ type fleetCaches interface {
 const (
 	// folderPoll is how often folders of kubeconfigs are looked at.
 	folderPoll = time.Second
+	// settleAfter is how long after the start it may take until folders hold what they are
+	// to hold: what is mounted there may come later, or be written anew just then. Until
+	// then nothing that the snapshot has is taken for what the configuration leaves out.
+	settleAfter = time.Minute
 	// twinPoll is how often it is looked at whether two clusters are the same one.
 	twinPoll = 10 * time.Second
 )
@@ -54,18 +59,18 @@ type fleet struct {
 	// settled is called once, when all clusters that there are to be are known.
 	settled func(rules []config.Rule, clusters []config.Cluster)
 
-	poll time.Duration
-	wake chan struct{} // holds one: another configuration holds
+	poll, settleAfter time.Duration
+	began             time.Time
+	wake              chan struct{} // holds one: another configuration holds, or a cluster has ended
 
 	mu      sync.Mutex // guards all below
 	cfg     *config.Config
-	wanted  []config.Cluster // written by look alone
-	whole   bool             // every folder could be read; written by look alone
+	found   foundClusters // written by look alone
+	isDone  bool          // settled was called: all clusters there are to be are known
 	members map[string]*member
 
 	// Of start and, after it, update alone.
-	said   map[string]bool // what was said to be wrong and is so still
-	isDone bool            // settled was called
+	said map[string]bool // what was said to be wrong and is so still
 }
 
 // member is one cluster of a fleet.
@@ -75,11 +80,15 @@ type member struct {
 	runs    []func(context.Context) error
 	stop    context.CancelFunc // nil until it runs
 	done    chan struct{}      // closed when nothing of it runs any more
+	uid     string             // which cluster it is, once that is known
+	leaving bool               // it is being removed; of update alone
+
+	other atomic.Bool // its configuration leads to another cluster
 }
 
 func newFleet(cfg *config.Config, c fleetCaches, saved func() []cache.Saved, log *slog.Logger) *fleet {
 	f := &fleet{
-		caches: c, saved: saved, log: log, folders: newFolders(), poll: folderPoll, cfg: cfg,
+		caches: c, saved: saved, log: log, folders: newFolders(), poll: folderPoll, settleAfter: settleAfter, began: time.Now(), cfg: cfg,
 		wake: make(chan struct{}, 1), members: map[string]*member{}, said: map[string]bool{},
 		changed: func() {}, settled: func([]config.Rule, []config.Cluster) {},
 	}
@@ -88,11 +97,16 @@ func newFleet(cfg *config.Config, c fleetCaches, saved func() []cache.Saved, log
 }
 
 // knows reports whether a cluster is one of the configuration, or may be one: what a
-// folder holds that cannot be read is not known.
+// folder holds that cannot be read, or may not be there yet, is not known.
 func (f *fleet) knows(cluster string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !f.whole || slices.ContainsFunc(f.wanted, func(c config.Cluster) bool { return c.Name == cluster })
+	return !f.certainLocked() || slices.ContainsFunc(f.found.all, func(c config.Cluster) bool { return c.Name == cluster })
+}
+
+// certainLocked reports whether it is certain which clusters there are not to be.
+func (f *fleet) certainLocked() bool {
+	return len(f.cfg.Folders) == 0 || f.found.whole && (f.isDone || time.Since(f.began) > f.settleAfter)
 }
 
 // discovered reports whether all clusters have told which resources they have.
@@ -123,6 +137,10 @@ func (f *fleet) configure(cfg *config.Config) {
 		m.keeper.setRules(cfg.Resources)
 	}
 	f.mu.Unlock()
+	f.wakeUp()
+}
+
+func (f *fleet) wakeUp() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -130,13 +148,13 @@ func (f *fleet) configure(cfg *config.Config) {
 }
 
 // look finds out which clusters there are to be.
-func (f *fleet) look() []config.Cluster {
-	wanted, wrong, whole := f.folders.clusters(f.config())
-	f.say(wrong)
+func (f *fleet) look() foundClusters {
+	found := f.folders.clusters(f.config())
+	f.say(found.wrong)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.wanted, f.whole = wanted, whole
-	return wanted
+	f.found = found
+	return found
 }
 
 // say tells what is wrong when it begins to be.
@@ -154,7 +172,7 @@ func (f *fleet) say(wrong []error) {
 // start begins with the clusters there are, from what the snapshot knows of them. It must
 // be called once, before Run.
 func (f *fleet) start() {
-	for _, c := range f.wanted {
+	for _, c := range f.found.all {
 		f.add(c)
 	}
 	f.settle()
@@ -162,9 +180,12 @@ func (f *fleet) start() {
 
 // settle calls settled when it is certain which clusters there are.
 func (f *fleet) settle() {
-	if f.whole && !f.isDone {
-		f.isDone = true
-		f.settled(f.config().Resources, f.wanted)
+	f.mu.Lock()
+	certain := f.certainLocked() && !f.isDone
+	f.isDone = f.isDone || certain
+	f.mu.Unlock()
+	if certain {
+		f.settled(f.config().Resources, f.found.all)
 	}
 }
 
@@ -200,17 +221,24 @@ func (f *fleet) all() (all []*member) {
 	return all
 }
 
-// update makes the clusters those that there are to be now.
+// update makes the clusters those that there are to be now. While a folder cannot be read
+// none is removed: nobody knows what it holds.
 func (f *fleet) update(ctx context.Context, g *errgroup.Group) {
-	wanted := f.look()
+	found := f.look()
+	f.noteIdentities()
 	changed := false
 	for _, m := range f.all() {
-		if !slices.ContainsFunc(wanted, func(c config.Cluster) bool { return c.Name == m.cluster.Name }) {
-			f.remove(m)
+		kept := !found.readable || slices.ContainsFunc(found.all, func(c config.Cluster) bool { return c.Name == m.cluster.Name })
+		if !m.leaving && (!kept || m.other.Load()) {
+			m.leaving = true
+			g.Go(func() error {
+				f.remove(ctx, m)
+				return nil
+			})
 			changed = true
 		}
 	}
-	for _, c := range wanted {
+	for _, c := range found.all {
 		f.mu.Lock()
 		m := f.members[c.Name]
 		f.mu.Unlock()
@@ -219,7 +247,7 @@ func (f *fleet) update(ctx context.Context, g *errgroup.Group) {
 			f.run(ctx, g, f.add(c))
 			f.log.Info("cluster added", "cluster", c.Name, "kubeconfig", c.Kubeconfig)
 			changed = true
-		case !m.cluster.Equal(c):
+		case !m.leaving && !m.cluster.Equal(c):
 			m.cluster = c
 			m.keeper.setCluster(c)
 		}
@@ -227,6 +255,24 @@ func (f *fleet) update(ctx context.Context, g *errgroup.Group) {
 	f.settle()
 	if changed {
 		f.changed()
+	}
+}
+
+// noteIdentities notes of each cluster which one it is. One that is another one by now,
+// since another API server answers where the first did, is begun anew: who is let in, and
+// by whom, was told by the first.
+func (f *fleet) noteIdentities() {
+	for _, c := range f.caches.Clusters() {
+		f.mu.Lock()
+		m := f.members[c.Name]
+		f.mu.Unlock()
+		switch {
+		case m == nil || c.UID == "":
+		case m.uid == "":
+			m.uid = c.UID
+		case m.uid != c.UID && !m.other.Swap(true):
+			f.log.Warn("another cluster answers, everything of the one before is forgotten", "cluster", c.Name, "was", m.uid, "is", c.UID)
+		}
 	}
 }
 
@@ -241,8 +287,13 @@ func (f *fleet) add(c config.Cluster) *member {
 	if err := f.caches.Expect(c.Name); err != nil {
 		f.log.Warn("cannot start a cluster", "cluster", c.Name, "err", err)
 	}
+	m.keeper = newKeeper(c, nil, f.caches, f.log)
+	m.keeper.other = func() {
+		m.other.Store(true)
+		f.wakeUp()
+	}
 	f.mu.Lock()
-	m.keeper = newKeeper(c, f.cfg.Resources, f.caches, f.log)
+	m.keeper.setRules(f.cfg.Resources)
 	f.members[c.Name] = m
 	f.mu.Unlock()
 	m.keeper.heard = f.heard
@@ -273,20 +324,26 @@ func (f *fleet) run(ctx context.Context, g *errgroup.Group, m *member) {
 	})
 }
 
-// remove forgets all there is of a cluster.
-func (f *fleet) remove(m *member) {
+// remove forgets all there is of a cluster. It may take long, where something that the
+// cluster waits for does not end; nothing else waits for it.
+func (f *fleet) remove(ctx context.Context, m *member) {
 	name := m.cluster.Name
 	m.stop()
-	<-m.done
-	f.mu.Lock()
-	delete(f.members, name)
-	f.mu.Unlock()
+	select {
+	case <-m.done: // nobody connects it, or applies rules to it, after this
+	case <-ctx.Done(): // Run waits for it
+		return
+	}
 	if err := f.caches.Remove(name); err != nil {
 		f.log.Error("the snapshot still holds something of a cluster that was removed", "cluster", name, "err", err)
 	}
 	for _, removed := range f.removed {
 		removed(name)
 	}
+	f.mu.Lock()
+	delete(f.members, name)
+	f.mu.Unlock()
+	f.wakeUp()
 }
 
 // sayTwins warns of clusters that are the same one by two names: what there is of it is

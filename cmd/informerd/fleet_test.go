@@ -3,12 +3,17 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -72,9 +77,14 @@ func kubeconfigTo(host string) string { return strings.Replace(kubeconfigText, "
 func startFleet(t *testing.T, cfg *config.Config) (*fleet, *told, *lines) {
 	t.Helper()
 	o, log := &told{}, newLines()
-	f := newFleet(cfg, fleetFakes{newFakeCaches(), o}, func() []cache.Saved { return nil }, slog.New(slog.NewTextHandler(log, nil)))
+	return startFleetOn(t, cfg, fleetFakes{newFakeCaches(), o}, o, log), o, log
+}
+
+func startFleetOn(t *testing.T, cfg *config.Config, caches fleetCaches, o *told, log *lines) *fleet {
+	t.Helper()
+	f := newFleet(cfg, caches, func() []cache.Saved { return nil }, slog.New(slog.NewTextHandler(log, nil)))
 	f.poll = 5 * time.Millisecond
-	f.folders.absentFor = 20 * time.Millisecond
+	f.folders.absentFor, f.folders.emptyFor, f.settleAfter = 20*time.Millisecond, 40*time.Millisecond, 0
 	f.added = append(f.added, func(cluster string) func(context.Context) error {
 		o.add("open " + cluster)
 		return func(ctx context.Context) error {
@@ -95,7 +105,7 @@ func startFleet(t *testing.T, cfg *config.Config) (*fleet, *told, *lines) {
 			t.Errorf("Run() = %v", err)
 		}
 	})
-	return f, o, log
+	return f
 }
 
 // TestFleet: clusters come, change and go with the files of a folder, each without the
@@ -166,6 +176,167 @@ func TestFleetEndsWithAMember(t *testing.T) {
 	f.start()
 	if err := f.Run(t.Context()); !errors.Is(err, broken) {
 		t.Errorf("Run() = %v", err)
+	}
+}
+
+// identified are caches whose clusters say who they are.
+type identified struct {
+	fleetFakes
+	mu  sync.Mutex // guards uid
+	uid string
+}
+
+func (f *identified) Clusters() []cache.ClusterStatus {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return []cache.ClusterStatus{{Name: "east", UID: f.uid, Reachable: true}}
+}
+
+// is says who answers as east from now on.
+func (f *identified) is(uid string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.uid = uid
+}
+
+// serveIdentity serves a cluster that says who it is, and nothing else.
+func serveIdentity(t *testing.T, uid string) (host string) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/version":
+			_, _ = io.WriteString(w, `{"gitVersion":"v1.36.3"}`)
+		case "/api/v1/namespaces/kube-system":
+			_, _ = io.WriteString(w, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"kube-system","uid":"`+uid+`"}}`)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+// TestFleetOtherCluster: where another cluster answers than did, all there is of the first
+// is forgotten, the door included, whether the configuration leads there or the first one
+// has gone from where it leads.
+func TestFleetOtherCluster(t *testing.T) {
+	first, second := serveIdentity(t, "1"), serveIdentity(t, "2")
+	dir := t.TempDir()
+	east := filepath.Join(dir, "east")
+	write(t, east, kubeconfigTo(first))
+	o, log := &told{}, newLines()
+	caches := &identified{fleetFakes: fleetFakes{newFakeCaches(), o}}
+	startFleetOn(t, &config.Config{Clusters: []config.Cluster{}, Folders: []config.Folder{{Path: dir}}}, caches, o, log)
+	o.await(t, "open east", "expect east", "settled", "connect east http://"+first)
+	caches.is("1")
+
+	// What leads to the same one is taken over.
+	write(t, east, strings.Replace(kubeconfigTo(first), "cluster: x}", "cluster: x, namespace: other}", 1))
+	o.await(t, "connect east http://"+first)
+	// What leads to nobody is not.
+	write(t, east, kubeconfigTo("127.0.0.1:1"))
+	log.await(t, "which cluster it leads to cannot be told")
+	write(t, east, kubeconfigTo(second))
+	log.await(t, "the kubeconfig leads to another cluster")
+	caches.is("")
+	o.await(t, "stop east", "remove east", "close east", "open east", "expect east", "connect east http://"+second)
+	caches.is("2")
+	time.Sleep(50 * time.Millisecond) // it looks who it is every 5 ms
+	caches.is("3")
+	log.await(t, "another cluster answers")
+	caches.is("")
+	o.await(t, "stop east", "remove east", "close east", "open east", "expect east", "connect east http://"+second)
+}
+
+// TestFleetPlugin: a credential plugin that waits holds up neither the removal of its
+// cluster, nor another one, nor the end.
+func TestFleetPlugin(t *testing.T) {
+	dir, pid := t.TempDir(), filepath.Join(t.TempDir(), "pid")
+	t.Cleanup(func() { // the plugin's goroutine ends with it
+		text, err := os.ReadFile(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+	})
+	east := filepath.Join(dir, "east")
+	write(t, east, `apiVersion: v1
+kind: Config
+current-context: x
+contexts: [{name: x, context: {cluster: x, user: x}}]
+clusters: [{name: x, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: x, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, args: ["-c", "echo $$ > `+pid+`; exec sleep 600"], interactiveMode: Never}}}]
+`)
+	factory := replica.NewFactory(replica.Options{})
+	log := newLines()
+	running, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 2)
+	go func() { ended <- factory.Run(running) }()
+	f := newFleet(&config.Config{Clusters: []config.Cluster{}, Folders: []config.Folder{{Path: dir}}}, factory,
+		func() []cache.Saved { return nil }, slog.New(slog.NewTextHandler(log, nil)))
+	f.poll, f.folders.absentFor, f.folders.emptyFor = 5*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
+	f.start()
+	go func() { ended <- f.Run(running) }()
+	log.await(t, "connecting to the cluster")
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if text, err := os.ReadFile(pid); err == nil && len(text) > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the plugin was not run")
+		}
+	}
+	if err := os.Remove(east); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "west"), kubeconfigTo("127.0.0.1:9"))
+	deadline := time.Now().Add(patience)
+	for {
+		names := []string{}
+		for _, c := range factory.Clusters() {
+			names = append(names, c.Name)
+		}
+		if slices.Equal(names, []string{"west"}) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the clusters are %v", names)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := factory.Apply("west", nil); err != nil {
+		t.Error(err)
+	}
+	stop()
+	for range 2 {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(patience):
+			t.Fatal("it does not end")
+		}
+	}
+}
+
+// TestFleetReload: rules that change while a cluster is added are its rules.
+func TestFleetReload(t *testing.T) {
+	dir := t.TempDir()
+	f, _, _ := startFleet(t, &config.Config{Clusters: []config.Cluster{}, Folders: []config.Folder{{Path: dir}}})
+	for n := range 5 {
+		write(t, filepath.Join(dir, "c"+strconv.Itoa(n)), kubeconfigTo("127.0.0.1:9"))
+		for range 20 {
+			next := *f.config()
+			f.configure(&next)
+			time.Sleep(time.Millisecond)
+		}
 	}
 }
 

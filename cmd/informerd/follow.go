@@ -15,20 +15,23 @@ import (
 // errAccessChanged ends following a cluster whose kubeconfig was mended.
 var errAccessChanged = errors.New("kubeconfig changed")
 
-// follow discovers what the cluster serves until ctx ends, then it returns nil.
-// It returns errAccessChanged when the cluster does not answer and its
-// kubeconfig has changed.
-func (r *keeper) follow(ctx context.Context, a *access) error {
+// follow discovers what the cluster serves until ctx ends, then it returns nil. It returns
+// errAccessChanged when the cluster is to be reached in another way, which is next if that
+// is known to lead to the same cluster; errOtherCluster if it leads to another one.
+func (r *keeper) follow(ctx context.Context, a *access) (next *access, err error) {
 	disco, err := r.newDiscoverer(a)
 	if err != nil {
-		return fmt.Errorf("discover resources: %w", err)
+		return nil, fmt.Errorf("discover resources: %w", err)
 	}
 	r.log.Info("connecting to the cluster", "server", cache.PublicAddress(a.REST.Host), "kubeconfig", a.source)
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return disco.Run(ctx) })
-	g.Go(func() error { return r.watchAccess(ctx, a, disco) })
-	return g.Wait()
+	g.Go(func() (err error) {
+		next, err = r.watchAccess(ctx, a, disco)
+		return err
+	})
+	return next, g.Wait()
 }
 
 func (r *keeper) newDiscoverer(a *access) (*discovery.Discoverer, error) {
@@ -52,41 +55,43 @@ func (r *keeper) newDiscoverer(a *access) (*discovery.Discoverer, error) {
 // is the cluster's alone all the time. Any other is left alone while the cluster answers:
 // another current context there is no reason to replicate another cluster here.
 //
-// A file that cannot be read, because it is half written, say, changes nothing.
-func (r *keeper) watchAccess(ctx context.Context, a *access, disco *discovery.Discoverer) error {
+// A file that cannot be used, because it is half written, say, or that leads to nobody who
+// answers, changes nothing: what runs goes on.
+func (r *keeper) watchAccess(ctx context.Context, a *access, disco *discovery.Discoverer) (next *access, err error) {
 	tick := time.NewTicker(r.poll)
 	defer tick.Stop()
-	said := ""
+	said, moved := "", false
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return nil, nil
 		case <-r.moved:
-			r.log.Info("the cluster is reached in another way, connecting again")
-			return errAccessChanged
+			moved = true
 		case <-tick.C:
 		}
 		cluster := r.reached()
-		if !cluster.Follows && disco.Err() == nil && r.reachable() {
+		if !moved && !cluster.Follows && disco.Err() == nil && r.status().Reachable {
 			continue
 		}
 		now, err := r.load(cluster)
+		if err == nil {
+			if now.content == a.content && !moved {
+				said = ""
+				continue
+			}
+			err = r.check(ctx, now)
+		}
 		switch {
-		case err != nil && cluster.Follows && err.Error() != said:
+		case err == nil && r.status().UID == "":
+			return nil, errAccessChanged
+		case err == nil:
+			r.log.Info("kubeconfig changed, connecting again", "kubeconfig", now.source)
+			return now, errAccessChanged
+		case errors.Is(err, errOtherCluster):
+			return nil, err
+		case (moved || cluster.Follows) && err.Error() != said && ctx.Err() == nil:
 			said = err.Error()
 			r.log.Warn("the kubeconfig cannot be used, going on with the one before", "err", err)
-		case err == nil && now.content != a.content:
-			r.log.Info("kubeconfig changed, connecting again")
-			return errAccessChanged
 		}
 	}
-}
-
-func (r *keeper) reachable() bool {
-	for _, c := range r.caches.Clusters() {
-		if c.Name == r.name {
-			return c.Reachable
-		}
-	}
-	return false
 }

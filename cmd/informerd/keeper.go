@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -38,6 +40,11 @@ type keeper struct {
 	caches caches
 	log    *slog.Logger
 	load   func(config.Cluster) (*access, error)
+	// identify asks whoever a configuration leads to which cluster it is.
+	identify func(ctx context.Context, config replica.ClusterConfig) (string, error)
+	// other is called when the configuration leads to another cluster by now. The keeper
+	// does nothing more then; nil calls nobody.
+	other func()
 	// connected is told how the cluster is reached; nil tells nobody.
 	connected func(cluster string, config replica.ClusterConfig) error
 	// heard is told what the cluster has, before the informers follow; nil tells nobody.
@@ -66,6 +73,7 @@ func newKeeper(cluster config.Cluster, rules []config.Rule, c caches, log *slog.
 		name: cluster.Name, cluster: cluster, caches: c, rules: rules, pins: plan.LiteralPins(rules),
 		log:        log.With("cluster", cluster.Name),
 		load:       loadAccess,
+		identify:   replica.Identify,
 		poll:       accessPoll,
 		changed:    make(chan struct{}, 1),
 		moved:      make(chan struct{}, 1),
@@ -77,7 +85,10 @@ func newKeeper(cluster config.Cluster, rules []config.Rule, c caches, log *slog.
 // served before the cluster is reached. It must not be called after Run.
 func (r *keeper) warm(saved []cache.Saved) error {
 	r.known = plan.Saved(r.name, saved)
-	return r.apply(r.rules)
+	r.mu.Lock()
+	rules := r.rules
+	r.mu.Unlock()
+	return r.apply(rules)
 }
 
 // apply makes the informers what rules select of what is known. Nothing known is
@@ -222,22 +233,42 @@ func (r *keeper) connect(a *access) error {
 	return r.caches.Connect(r.name, a.ClusterConfig)
 }
 
-// connectLoop connects to the cluster, and again whenever it does not answer and
-// its kubeconfig has changed.
+// connectLoop connects to the cluster, and again whenever it is to be reached in another
+// way. To another cluster than it was it never connects: all there is of the one that was,
+// and who may see it, is not that one's.
 func (r *keeper) connectLoop(ctx context.Context) error {
-	var last string // what was wrong
+	var last string  // what was wrong
+	var next *access // found to lead to the same cluster
 	for {
-		access, err := r.load(r.reached())
-		if err == nil {
-			err = r.connect(access)
+		a, err := next, error(nil)
+		if next == nil {
+			if a, err = r.load(r.reached()); err == nil {
+				err = r.check(ctx, a)
+			}
 		}
 		if err == nil {
+			err = r.connect(a)
+		}
+		next = nil
+		if err == nil {
 			last = ""
-			if err = r.follow(ctx, access); err == nil {
+			if next, err = r.follow(ctx, a); err == nil {
 				return nil
 			}
 		}
-		if err != errAccessChanged && ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, errOtherCluster):
+			r.log.Warn("the kubeconfig leads to another cluster, everything of the one before is forgotten")
+			if r.other != nil {
+				r.other()
+			}
+			<-ctx.Done()
+			return nil
+		case next != nil:
+			continue
+		case err != errAccessChanged:
 			r.caches.Unreachable(r.name, err)
 			if err.Error() != last {
 				r.log.Warn("cannot connect to the cluster, trying on", "err", err)
@@ -251,4 +282,38 @@ func (r *keeper) connectLoop(ctx context.Context) error {
 		case <-time.After(r.poll):
 		}
 	}
+}
+
+// errOtherCluster says that a configuration leads to another cluster than that which is
+// held.
+var errOtherCluster = errors.New("it leads to another cluster")
+
+// check makes sure that a configuration can be used, and leads to the cluster that is held,
+// if it is known which one that is.
+func (r *keeper) check(ctx context.Context, a *access) error {
+	held := r.status().UID
+	if held == "" {
+		return nil
+	}
+	if a.plugin != nil {
+		a.plugin.log = r.log
+	}
+	now, err := r.identify(ctx, a.ClusterConfig)
+	switch {
+	case err != nil:
+		return fmt.Errorf("which cluster it leads to cannot be told: %w", err)
+	case now != held:
+		return errOtherCluster
+	}
+	return nil
+}
+
+// status is what is known of the cluster.
+func (r *keeper) status() cache.ClusterStatus {
+	for _, c := range r.caches.Clusters() {
+		if c.Name == r.name {
+			return c
+		}
+	}
+	return cache.ClusterStatus{}
 }

@@ -26,6 +26,7 @@ type fakeCaches struct {
 	connected   chan string
 	unreachable chan string
 	reachable   bool
+	uid         string
 }
 
 func newFakeCaches() *fakeCaches {
@@ -43,7 +44,7 @@ func (f *fakeCaches) ApplySaved(_ string, specs []cache.Spec) error {
 
 func (f *fakeCaches) Unreachable(_ string, err error) { f.unreachable <- err.Error() }
 func (f *fakeCaches) Clusters() []cache.ClusterStatus {
-	return []cache.ClusterStatus{{Name: "c", Reachable: f.reachable}}
+	return []cache.ClusterStatus{{Name: "c", Reachable: f.reachable, UID: f.uid}}
 }
 
 func (f *fakeCaches) Connect(_ string, c replica.ClusterConfig) error {
@@ -265,11 +266,11 @@ func TestReplicaKeepsItsCluster(t *testing.T) {
 		r.load = func(config.Cluster) (*access, error) { return &access{content: "new"}, nil }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err := r.watchAccess(ctx, &access{content: "old"}, disco); err != nil {
+		if _, err := r.watchAccess(ctx, &access{content: "old"}, disco); err != nil {
 			t.Errorf("watchAccess() = %v while the cluster answers", err)
 		}
 		f.reachable = false
-		if err := r.watchAccess(t.Context(), &access{content: "old"}, disco); err != errAccessChanged {
+		if _, err := r.watchAccess(t.Context(), &access{content: "old"}, disco); err != errAccessChanged {
 			t.Errorf("watchAccess() = %v when it does not", err)
 		}
 	})
@@ -292,5 +293,51 @@ func TestReplicaKeepsUnknown(t *testing.T) {
 	r.plan()
 	if got := receive(t, f.applied); len(got) != 0 {
 		t.Errorf("applied when gone: %s", names(got))
+	}
+}
+
+// TestKeeperKeepsWhatRuns: a kubeconfig that parses and cannot be used, or is only half
+// there a moment later, ends nothing that runs.
+func TestKeeperKeepsWhatRuns(t *testing.T) {
+	api := newFakeAPI(t, "- Pod pods v1")
+	for name, change := range map[string]func(path string, r *keeper){
+		"its authority is no certificate": func(path string, _ *keeper) {
+			write(t, path, `apiVersion: v1
+kind: Config
+current-context: ctx
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1", certificate-authority-data: Z2FyYmFnZQ==}}]
+contexts: [{name: ctx, context: {cluster: c}}]
+`)
+		},
+		"it leads to nobody": func(path string, _ *keeper) { kubeconfigFor(t, path, "http://127.0.0.1:1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakeCaches()
+			f.uid = "1"
+			path := kubeconfigFor(t, t.TempDir()+"/k", api.URL)
+			log := newLines()
+			r := newKeeper(config.Cluster{Name: "c", Kubeconfig: path, Follows: true}, rulesOf(t, everything), f, slog.New(slog.NewTextHandler(log, nil)))
+			r.poll = 10 * time.Millisecond
+			r.identify = func(ctx context.Context, c replica.ClusterConfig) (string, error) {
+				if strings.HasPrefix(c.REST.Host, api.URL) {
+					return "1", nil
+				}
+				return replica.Identify(ctx, c)
+			}
+			runKeeper(t, r)
+			receive(t, f.connected)
+			receive(t, f.applied)
+			change(path, r)
+			log.await(t, "going on with the one before")
+			kubeconfigFor(t, path, api.URL+"/")
+			if got := receive(t, f.connected); got != api.URL+"/" && got != api.URL {
+				t.Errorf("connected to %s", got)
+			}
+			select {
+			case err := <-f.unreachable:
+				t.Errorf("told unreachable: %s", err)
+			default:
+			}
+		})
 	}
 }

@@ -114,8 +114,15 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	clusters.added = append(clusters.added, doors.add)
 	clusters.connected = append(clusters.connected, ups.connect, doors.connect)
 	clusters.heard = deliveries.hear
-	clusters.removed = append(clusters.removed, ups.remove, doors.remove, deliveries.remove)
-	clusters.settled = func(rules []config.Rule, all []config.Cluster) { forgetUnwatched(rules, all, db, log) }
+	clusters.removed = append(clusters.removed, ups.remove, srv.Forget, doors.remove, deliveries.remove)
+	clusters.settled = func(rules []config.Rule, all []config.Cluster) {
+		forgetUnwatched(rules, all, db, log)
+		var names []string
+		for _, c := range all {
+			names = append(names, c.Name)
+		}
+		srv.KeepOnly(names)
+	}
 	var redelivering sync.Mutex // who comes last has the last configuration
 	redeliver := func() {
 		redelivering.Lock()

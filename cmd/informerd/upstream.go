@@ -17,8 +17,9 @@ import (
 // upstreams are the API servers that were connected to, for the server to ask
 // what no copy can answer.
 type upstreams struct {
-	mu     sync.RWMutex // guards byName
+	mu     sync.RWMutex // guards all below
 	byName map[string]*upstream
+	lines  map[string]*replica.Line // of each cluster, whatever it is connected with
 }
 
 // get is the API server of a cluster; nil until it is connected to.
@@ -33,24 +34,32 @@ func (u *upstreams) get(cluster string) kubeapi.Upstream {
 
 // connect sets how a cluster is reached; a later call replaces it.
 func (u *upstreams) connect(cluster string, config replica.ClusterConfig) error {
-	up, err := newUpstream(config)
-	if err != nil {
-		return fmt.Errorf("connect to cluster %s: %w", cluster, err)
-	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.byName == nil {
-		u.byName = map[string]*upstream{}
+		u.byName, u.lines = map[string]*upstream{}, map[string]*replica.Line{}
+	}
+	if u.lines[cluster] == nil {
+		u.lines[cluster] = replica.NewLine()
+	}
+	up, err := newUpstream(config, u.lines[cluster])
+	if err != nil {
+		return fmt.Errorf("connect to cluster %s: %w", cluster, err)
 	}
 	u.byName[cluster] = up
 	return nil
 }
 
-// remove forgets how a cluster is reached.
+// remove forgets how a cluster is reached, and ends all that was passed on to it.
 func (u *upstreams) remove(cluster string) {
 	u.mu.Lock()
-	defer u.mu.Unlock()
+	line := u.lines[cluster]
 	delete(u.byName, cluster)
+	delete(u.lines, cluster)
+	u.mu.Unlock()
+	if line != nil {
+		line.Cut()
+	}
 }
 
 // upstream is one API server.
@@ -61,7 +70,9 @@ type upstream struct {
 	others http.RoundTripper
 }
 
-func newUpstream(config replica.ClusterConfig) (*upstream, error) {
+func newUpstream(config replica.ClusterConfig, line *replica.Line) (*upstream, error) {
+	config.REST = rest.CopyConfig(config.REST)
+	config.REST.Dial = line.Over(replica.DialOf(config.REST))
 	base, _, err := rest.DefaultServerUrlFor(config.REST)
 	if err != nil {
 		return nil, err

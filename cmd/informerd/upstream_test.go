@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -54,7 +55,7 @@ func TestUpstreamRedirect(t *testing.T) {
 		http.Redirect(w, r, "/api/v1/secrets", http.StatusFound)
 	}))
 	defer server.Close()
-	up, err := newUpstream(replica.ClusterConfig{REST: &rest.Config{Host: server.URL, BearerToken: "own"}})
+	up, err := newUpstream(replica.ClusterConfig{REST: &rest.Config{Host: server.URL, BearerToken: "own"}}, replica.NewLine())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,5 +66,37 @@ func TestUpstreamRedirect(t *testing.T) {
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusFound || len(seen) != 1 {
 		t.Errorf("answer %s, the API server saw %q", resp.Status, seen)
+	}
+}
+
+// TestUpstreamRemoved: what is passed on to a cluster ends with it, however long it was to
+// last.
+func TestUpstreamRemoved(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	ups := &upstreams{}
+	if err := ups.connect("east", replica.ClusterConfig{REST: &rest.Config{Host: server.URL}}); err != nil {
+		t.Fatal(err)
+	}
+	base, transport := ups.get("east").Passthrough()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base.String()+"/log?follow=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := transport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	ups.remove("east")
+	if _, err := io.ReadAll(resp.Body); err == nil {
+		t.Error("the stream ended well")
+	}
+	if resp, err := transport.RoundTrip(r); err == nil {
+		_ = resp.Body.Close()
+		t.Error("another request was answered")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -80,6 +81,7 @@ type API struct {
 	alone     bool // there is no API server to ask
 	frames    frames
 	documents library
+	keeping   sync.RWMutex // a document is kept, or (writing) those of a cluster are forgotten; taken before the others
 	editions  editions
 	outages   outages
 	writes    writes

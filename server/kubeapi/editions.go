@@ -61,6 +61,13 @@ func (e *editions) serves(cluster string, edition uint64, now time.Time) served 
 	return is
 }
 
+// forget forgets a cluster.
+func (e *editions) forget(cluster string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.byCluster, cluster)
+}
+
 // trusts reports whether a document is given without asking whether it still
 // holds. Asking costs little: it has a tag.
 func (s served) trusts(fetched, now time.Time) bool {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +29,8 @@ type Documents interface {
 	Documents() ([]cache.Document, error)
 	// SaveDocument saves one and forgets others in its favour.
 	SaveDocument(d cache.Document, forget []cache.DocumentKey) error
+	// ForgetDocuments forgets those of a cluster.
+	ForgetDocuments(cluster string) error
 }
 
 // library holds what the API server said about itself, compressed, so that it is
@@ -78,6 +81,55 @@ func (l *library) removeLocked(key cache.DocumentKey) {
 	delete(l.byKey, key)
 }
 
+// removeOf removes those of a cluster.
+func (l *library) removeOf(cluster string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key := range l.byKey {
+		if key.Cluster == cluster {
+			l.removeLocked(key)
+		}
+	}
+}
+
+// clusters are those that there are documents of.
+func (l *library) clusters() (all []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key := range l.byKey {
+		if !slices.Contains(all, key.Cluster) {
+			all = append(all, key.Cluster)
+		}
+	}
+	return all
+}
+
+// KeepOnly forgets every cluster but these.
+func (a *API) KeepOnly(clusters []string) {
+	for _, name := range a.documents.clusters() {
+		if !slices.Contains(clusters, name) {
+			a.Forget(name)
+		}
+	}
+}
+
+// Forget forgets what the API server of a cluster has said, for one that is there no more:
+// another one may have its name one day.
+func (a *API) Forget(cluster string) {
+	a.keeping.Lock()
+	defer a.keeping.Unlock()
+	a.documents.removeOf(cluster)
+	a.editions.forget(cluster)
+	a.outages.end(cluster)
+	a.writes.forget(cluster)
+	if a.Documents == nil {
+		return
+	}
+	if err := a.Documents.ForgetDocuments(cluster); err != nil {
+		a.log.Error("documents of a cluster that was removed are still saved", "cluster", cluster, "err", err)
+	}
+}
+
 func (l *library) oldestLocked() (oldest cache.DocumentKey) {
 	var since time.Time
 	for k, d := range l.byKey {
@@ -94,6 +146,11 @@ func (a *API) keep(key cache.DocumentKey, doc *document) {
 	if err != nil {
 		a.log.Warn("cannot keep a document of the API server", "path", key.URI, "err", err)
 		return
+	}
+	a.keeping.RLock()
+	defer a.keeping.RUnlock()
+	if !slices.ContainsFunc(a.Caches.Clusters(), func(c cache.ClusterStatus) bool { return c.Name == key.Cluster }) {
+		return // it was removed meanwhile
 	}
 	d := cache.Document{DocumentKey: key, ContentType: doc.contentType, ETag: doc.etag, Fetched: time.Now(), Data: data}
 	gone := a.documents.put(d)

@@ -2,6 +2,7 @@ package kubeapi
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -35,6 +36,42 @@ func (s *fakeShelf) SaveDocument(d cache.Document, forget []cache.DocumentKey) e
 	}
 	s.byKey[d.DocumentKey] = d
 	return nil
+}
+
+func (s *fakeShelf) ForgetDocuments(cluster string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.byKey, func(k cache.DocumentKey, _ cache.Document) bool { return k.Cluster == cluster })
+	return nil
+}
+
+// TestDocumentsOfARemovedCluster: of a cluster that is there no more nothing is kept that
+// its API server said, in memory or saved, and of others all is.
+func TestDocumentsOfARemovedCluster(t *testing.T) {
+	shelf := &fakeShelf{byKey: map[cache.DocumentKey]cache.Document{}}
+	w := newWorld(t)
+	w.API.Documents = shelf
+	here := cache.DocumentKey{Cluster: w.Caches.Clusters()[0].Name, URI: "/version"}
+	gone := cache.DocumentKey{Cluster: "gone", URI: "/version"}
+	w.keep(here, &document{body: []byte("{}")})
+	w.keep(gone, &document{body: []byte("{}")}) // it was asked before it was removed
+	if len(shelf.byKey) != 1 {
+		t.Fatalf("saved are %v", shelf.byKey)
+	}
+	for _, d := range []cache.Document{{DocumentKey: gone}, {DocumentKey: cache.DocumentKey{Cluster: "old", URI: "/version"}}} {
+		w.documents.put(d)
+		if err := shelf.SaveDocument(d, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Forget("gone")
+	if _, ok := w.documents.get(gone); ok || len(shelf.byKey) != 2 {
+		t.Errorf("kept is %t, saved are %v", ok, shelf.byKey)
+	}
+	w.KeepOnly([]string{here.Cluster})
+	if _, ok := w.documents.get(here); !ok || len(shelf.byKey) != 1 {
+		t.Errorf("of the cluster that is there: kept is %t, saved are %v", ok, shelf.byKey)
+	}
 }
 
 // TestDocumentsOutlive: what the API server said before a restart is answered

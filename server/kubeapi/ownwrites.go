@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -68,6 +69,13 @@ type written struct {
 type goneObject struct {
 	key          cache.Key
 	uid, version string
+}
+
+// forget forgets those of a cluster.
+func (ws *writes) forget(cluster string) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	maps.DeleteFunc(ws.last, func(w write, _ *written) bool { return w.cluster == cluster })
 }
 
 // maxGone is how many deletions are remembered one by one.
