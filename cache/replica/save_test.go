@@ -107,8 +107,11 @@ func TestSavedUnderItsIndexes(t *testing.T) {
 // nothing of its resource to add to it.
 func TestNothingSavedOfDropped(t *testing.T) {
 	for name, drop := range map[string]func(*rig) error{
-		"gone":          func(r *rig) error { return r.Apply("c", nil) },
-		"other history": func(r *rig) error { r.pods().begin(&succession{"it is a test", true, false}, r.pods().feedNow()); return nil },
+		"gone": func(r *rig) error { return r.Apply("c", nil) },
+		"other history": func(r *rig) error {
+			r.pods().begin(&succession{"it is a test", true, false}, r.pods().feedNow())
+			return nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			api, db := newFakeAPI(t), newMemory()
