@@ -62,6 +62,12 @@ func (s *Server) listOfSeveral(w http.ResponseWriter, r *http.Request, indexed .
 	return s.queryKinds(w, r.WithContext(context.WithValue(r.Context(), paramsKey{}, p)))
 }
 
+// isAway reports whether a cluster cannot answer now, or who asks be told what they may see
+// of it.
+func isAway(err error) bool {
+	return errors.Is(err, cache.ErrNotSynced) || apierrors.IsServiceUnavailable(err)
+}
+
 // askEach asks clusters one after the other. One of several that cannot answer now is told
 // to unanswered; if none can, or something else is wrong, that is the error.
 func askEach(ctx context.Context, clusters []string, unanswered func(unansweredItem), ask func(cluster string) error) error {
@@ -71,7 +77,7 @@ func askEach(ctx context.Context, clusters []string, unanswered func(unansweredI
 		switch {
 		case err == nil:
 			continue
-		case len(clusters) == 1 || !errors.Is(err, cache.ErrNotSynced) && !apierrors.IsServiceUnavailable(err):
+		case len(clusters) == 1 || !isAway(err):
 			return err
 		}
 		away = append(away, err)

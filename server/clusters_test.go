@@ -162,3 +162,44 @@ func TestCompleteClusters(t *testing.T) {
 	}
 	wantStatus(t, w.get(t, "/v1/complete?for=values&resource=nodes&path=metadata.name"), http.StatusBadRequest, "BadRequest", "nodes")
 }
+
+// TestDarkCluster: a cluster of which nothing is known holds up no list of the others, and
+// is named. Nor does it keep a stream from going on with one that was replaced.
+func TestDarkCluster(t *testing.T) {
+	w := twoClusters(t)
+	url := serve(t, w)
+	s := open(t, url+"/v1/resources/pods/objects?watch=true")
+	for range 3 {
+		s.next()
+	}
+	s.want("BOOKMARK ")
+	w.caches.clusters = append(w.caches.clusters, cache.ClusterStatus{Name: "north", Err: "connection refused"})
+	for _, path := range []string{"/v1/resources/pods/objects", "/v1/query?resources=pods", "/v1/query?resources=pods,configmaps", "/v1/query?resources=po*"} {
+		rec := w.get(t, path)
+		if rec.Code != 200 || !strings.Contains(rec.Header().Get("Informerd-Unanswered"), "north/") || !strings.Contains(rec.Body.String(), `"cluster":"north"`) {
+			t.Errorf("%s: %d %v %s", path, rec.Code, rec.Header(), rec.Body)
+		}
+	}
+	wantStatus(t, w.get(t, "/v1/resources/pods/objects?cluster=north&cluster=north"), http.StatusServiceUnavailable, "ServiceUnavailable", "north")
+	wantStatus(t, w.get(t, "/v1/complete?for=values&resource=nodes&path=metadata.name"), http.StatusServiceUnavailable, "ServiceUnavailable", "north")
+	w.pods.apply(t, cache.Added, pod("a", "four", "web", "n1", 400))
+	if e := s.next(); !strings.Contains(e.raw, "four") {
+		t.Errorf("the stream goes on with %s", e.raw)
+	}
+}
+
+// TestClusterOfItems: each item says which cluster it is of where several were asked, also
+// if only one of them has any.
+func TestClusterOfItems(t *testing.T) {
+	w := twoClusters(t)
+	for path, want := range map[string]bool{
+		"/v1/resources/configmaps/objects":              true,
+		"/v1/query?resources=configmaps":                true,
+		"/v1/query?resources=configmaps&cluster=west":   false,
+		"/v1/resources/configmaps/objects?cluster=west": false,
+	} {
+		if rec := w.get(t, path); rec.Code != 200 || strings.Contains(rec.Body.String(), `"items":[{"cluster":"west"`) != want {
+			t.Errorf("%s: %d %s", path, rec.Code, rec.Body)
+		}
+	}
+}

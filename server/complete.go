@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -56,13 +57,16 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var found []*complete.Answer
-	var lacks error // why a cluster of several has nothing to propose
+	var lacks, away error // why a cluster of several has nothing to propose
 	err = askEach(r.Context(), clusters, func(unansweredItem) {}, func(cluster string) error {
 		out := w
 		if len(clusters) > 1 {
 			out = aside{w, http.Header{}}
 		}
 		some, err := s.completeIn(out, r, cluster, what, q)
+		if isAway(err) {
+			away = err
+		}
 		if len(clusters) > 1 && (isOwn(err) || isUnknownResource(err)) {
 			lacks = err
 			return nil
@@ -73,7 +77,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
 		return err
 	})
 	if err == nil && len(found) == 0 {
-		err = lacks
+		err = cmp.Or(away, lacks) // one that does not answer may have it
 	}
 	if err != nil {
 		return err

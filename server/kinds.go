@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/server/audit"
 )
@@ -26,11 +28,42 @@ func (s *Server) see(ctx context.Context, p params, q *query) ([]*viewed, error)
 	return seeAll(ctx, found, q)
 }
 
+// seeEach is see, but that of several clusters one which cannot tell now what may be seen
+// of it holds up none: it is told to dark, with the reason.
+func (s *Server) seeEach(ctx context.Context, p params, q *query, dark func(cluster string, err error)) ([]*viewed, error) {
+	found, err := s.resourcesOf(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	several := slices.ContainsFunc(found, func(r namedResource) bool { return r.Spec().Cluster != found[0].Spec().Cluster })
+	told := map[string]bool{}
+	return seeSome(ctx, found, q, func(cluster string, err error) bool {
+		if !several || !apierrors.IsServiceUnavailable(err) {
+			return false
+		}
+		if !told[cluster] {
+			told[cluster] = true
+			dark(cluster, err)
+		}
+		return true
+	})
+}
+
 func seeAll(ctx context.Context, found []namedResource, q *query) ([]*viewed, error) {
+	return seeSome(ctx, found, q, func(string, error) bool { return false })
+}
+
+// seeSome leaves out resources of which it cannot be told what may be seen where without
+// says so. If it leaves out all, that is the error.
+func seeSome(ctx context.Context, found []namedResource, q *query, without func(cluster string, err error) bool) ([]*viewed, error) {
 	kinds := make([]*viewed, 0, len(found))
 	var refused error
 	for _, res := range found {
 		v, err := see(ctx, res.Resource, q.verbs()...)
+		if err != nil && without(res.Spec().Cluster, err) {
+			refused = err
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -129,9 +162,11 @@ func (s *Server) resourcesLike(ctx context.Context, clusters []string, pattern s
 	return some, nil
 }
 
+// resourcesCalled finds the resource of a name in each cluster that has it. One of several
+// that has not told what it has is among undiscoveredKinds, and holds up none.
 func (s *Server) resourcesCalled(clusters []string, name string, column int) ([]Resource, error) {
 	var all []Resource
-	var unknown error
+	var unknown, untold error
 	for _, cluster := range clusters {
 		r, err := s.Caches.Lookup(cluster, name)
 		switch {
@@ -139,12 +174,14 @@ func (s *Server) resourcesCalled(clusters []string, name string, column int) ([]
 			all = append(all, r)
 		case errors.Is(err, cache.ErrUnknownResource):
 			unknown = err
+		case errors.Is(err, cache.ErrNotSynced):
+			untold = err
 		default:
 			return nil, fmt.Errorf("resources: column %d: %w", column, err)
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("resources: column %d: %w", column, unknown)
+		return nil, fmt.Errorf("resources: column %d: %w", column, cmp.Or(untold, unknown))
 	}
 	return all, nil
 }

@@ -81,8 +81,14 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	if err := negotiate(w, r, q.output.mediaType()); err != nil {
 		return err
 	}
-	missing := s.undiscoveredKinds(r.Context(), s.clustersOf(r.Context(), p), patternsOf(p))
-	views, err := s.see(r.Context(), p, q)
+	clusters, err := s.clustersAsked(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	missing := s.undiscoveredKinds(r.Context(), clusters, patternsOf(p))
+	views, err := s.seeEach(r.Context(), p, q, func(cluster string, err error) {
+		missing = append(missing, untold(r.Context(), cluster, unknownResources, err))
+	})
 	if err == nil {
 		err = refusedAll(views, q.Namespaces)
 	}
@@ -96,7 +102,7 @@ func (s *Server) queryKinds(w http.ResponseWriter, r *http.Request) error {
 	if !q.timely() && !q.explain && missing == nil && notModified(w, r, tag) {
 		return nil
 	}
-	a, err := askKinds(r.Context(), views, q.Query, q.table || q.named != 0)
+	a, err := askKinds(r.Context(), views, q.Query, q.table || q.named != 0, len(clusters) > 1)
 	if err != nil {
 		return err
 	}
@@ -264,9 +270,10 @@ func clusterMember(cluster string) []byte {
 // askKinds asks one resource after the other; each is searched on all
 // processors. A resource that cannot answer is named with the reason. If none
 // can, that is the error.
-func askKinds(ctx context.Context, kinds []*viewed, q cache.Query, whose bool) (*kindsAnswer, error) {
+// several says that it is of several clusters, whichever of them have the resources.
+func askKinds(ctx context.Context, kinds []*viewed, q cache.Query, whose, several bool) (*kindsAnswer, error) {
 	a := &kindsAnswer{states: []kindState{}, plans: []explanation{}, foundObjects: foundObjects{kinds: kinds}}
-	a.clusters = slices.ContainsFunc(kinds, func(k *viewed) bool { return k.view.Spec.Cluster != kinds[0].view.Spec.Cluster })
+	a.clusters = several
 	if (whose || a.clusters) && len(kinds) > 1 {
 		a.from = map[*cache.Object]uint32{}
 	}

@@ -39,7 +39,7 @@ func (t *retold) compute(ctx context.Context, kinds []*viewed) ([]byte, error) {
 	if at == t.at {
 		return nil, nil
 	}
-	a, err := askKinds(ctx, kinds, t.query.Query, false)
+	a, err := askKinds(ctx, kinds, t.query.Query, false, false)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,13 +47,26 @@ func notTold(ctx context.Context, err error) unansweredItem {
 // undiscoveredKinds are the resources that patterns may mean and that are not
 // known yet, one for all of a cluster. Without globs each is one by itself.
 func (s *Server) undiscoveredKinds(ctx context.Context, clusters []string, patterns string) (states []kindState) {
-	if !strings.ContainsAny(patterns, globs) {
-		return nil
-	}
 	for _, c := range s.Caches.Clusters() {
-		if err := c.NotDiscovered(); err != nil && slices.Contains(clusters, c.Name) {
-			states = append(states, kindState{Cluster: c.Name, Resource: unknownResources, State: cache.Syncing, Reason: kubeapi.Discreet(ctx, err).Error()})
+		err := c.NotDiscovered()
+		if err == nil || !slices.Contains(clusters, c.Name) {
+			continue
+		}
+		if strings.ContainsAny(patterns, globs) {
+			states = append(states, untold(ctx, c.Name, unknownResources, err))
+			continue
+		}
+		for name := range strings.SplitSeq(patterns, ",") {
+			name = strings.TrimSpace(name)
+			if _, err := s.Caches.Lookup(c.Name, name); len(clusters) > 1 && errors.Is(err, cache.ErrNotSynced) {
+				states = append(states, untold(ctx, c.Name, name, err))
+			}
 		}
 	}
 	return states
+}
+
+// untold is a resource of a cluster of which nothing can be told now.
+func untold(ctx context.Context, cluster, resource string, err error) kindState {
+	return kindState{Cluster: cluster, Resource: resource, State: cache.Syncing, Reason: kubeapi.Discreet(ctx, err).Error()}
 }

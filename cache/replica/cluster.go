@@ -64,6 +64,8 @@ type cluster struct {
 	// end ends run; ended is closed when that has returned.
 	end   context.CancelFunc
 	ended chan struct{}
+	// other is called when another cluster is proven to answer; nil calls nobody.
+	other func()
 
 	rights *rights       // of its user
 	syncs  chan struct{} // semaphore over syncs and relists
@@ -205,6 +207,13 @@ func Identify(ctx context.Context, config ClusterConfig) (string, error) {
 	defer c.disconnect()
 	return c.identity(ctx)
 }
+
+// Named reports whether an identity is the UID of kube-system. Any other is made of where
+// the cluster is reached, since that may not be read.
+func Named(identity string) bool { return identity != "" && !isAddressIdentity(identity) }
+
+// SamePlace reports whether two configurations lead to the same place, as far as they say.
+func SamePlace(a, b ClusterConfig) bool { return !elsewhereThan(a.REST, b.REST) }
 
 // elsewhereThan reports whether two configurations lead to different places, as far as
 // they say.
@@ -392,6 +401,9 @@ func (c *cluster) rewritten(history context.Context, err error) {
 	end(err) // with the lock held: whoever sees the new history can tell why the old one ended
 	c.mu.Unlock()
 	c.log.Warn("the server has another history than the copies, listing everything behind them", "err", err)
+	if other != nil && c.other != nil {
+		c.other()
+	}
 }
 
 // sayOnce warns of what concerns one resource, and tells of the same about others

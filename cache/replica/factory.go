@@ -33,6 +33,10 @@ type Options struct {
 	VerifyInterval time.Duration
 	// Sound is the cache.StoreOptions.Sound of a kind; nil: of none.
 	Sound func(kind schema.GroupKind) func(json []byte) bool
+	// Other is called when another cluster answers by now than did, and whoever gave the
+	// Factory the cluster is to Remove it: nothing of it is shown any more. It must not
+	// wait. Nil: the other one takes its place, when everything is listed.
+	Other func(cluster string)
 	// Log gets state changes; discarded if nil.
 	Log *slog.Logger
 
@@ -246,6 +250,9 @@ func (f *Factory) cluster(name string) (*cluster, error) {
 	c := newCluster(name, f.expected[name], f.options.retry, f.log)
 	c.rights = newRights(f.options.accessRate)
 	c.syncs = make(chan struct{}, f.options.Concurrency)
+	if f.options.Other != nil {
+		c.other = func() { f.options.Other(name) }
+	}
 	f.clusters[name] = c
 	ctx, cancel := context.WithCancel(f.ctx)
 	c.end = cancel

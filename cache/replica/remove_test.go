@@ -193,3 +193,33 @@ func hide(api *fakeAPI, hidden bool) {
 		}
 	})
 }
+
+// TestOtherIsTold: whoever is to remove a cluster that another one has taken the place of
+// is told, and nothing of either is shown until then: who may see what is decided by what
+// the first one said.
+func TestOtherIsTold(t *testing.T) {
+	api, other := newFakeAPI(t), newFakeAPI(t)
+	other.uid = "cluster-2"
+	for _, a := range []*fakeAPI{api, other} {
+		a.put(cache.Key{Namespace: "team-a", Name: "p1"}, "v1")
+	}
+	told := make(chan string, 10)
+	r := startRig(t, api, Options{Other: func(cluster string) { told <- cluster }})
+	r.becomes(t, cache.Live)
+	if err := r.Connect("c", other.config()); err != nil {
+		t.Fatal(err)
+	}
+	if name := <-told; name != "c" {
+		t.Errorf("told of %s", name)
+	}
+	eventually(t, "the other one's are held", func() bool { return other.count("list")+other.count("watchlist") > 0 })
+	for range 50 {
+		if v := r.pods().View(); v.State.Readable() {
+			t.Fatalf("a copy is shown: %s", v.State)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	if err := r.Remove("c"); err != nil {
+		t.Fatal(err)
+	}
+}

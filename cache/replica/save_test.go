@@ -109,7 +109,7 @@ func TestNothingSavedOfDropped(t *testing.T) {
 	for name, drop := range map[string]func(*rig) error{
 		"gone": func(r *rig) error { return r.Apply("c", nil) },
 		"other history": func(r *rig) error {
-			r.pods().begin(&succession{"it is a test", true, false}, r.pods().feedNow())
+			r.pods().begin(&succession{reason: "it is a test", history: true}, r.pods().feedNow())
 			return nil
 		},
 	} {

@@ -24,12 +24,14 @@ type succession struct {
 	// foreign: it is another cluster's. Nothing of it is shown any more: who may see what
 	// is decided by the cluster that answers now.
 	foreign bool
+	// replaced: it was the cluster's own until another one answered.
+	replaced bool
 }
 
 // historyEnded is the succession after an errOtherHistory.
 func historyEnded(err error) *succession {
 	_, foreign := errors.AsType[*otherClusterError](err)
-	return &succession{reason: err.Error(), history: true, foreign: foreign}
+	return &succession{reason: err.Error(), history: true, foreign: foreign, replaced: foreign}
 }
 
 // tend keeps the present copy equal until ctx ends (nil) or it needs a successor.
@@ -192,7 +194,8 @@ func (i *Informer) takeOver(why *succession, next *feed) *succession {
 	i.mu.Lock()
 	after.inheritLocked()
 	i.current, i.next, i.succession = after, nil, ""
-	i.lost, i.foreign = i.lost && !why.history, false
+	i.lost = i.lost && !why.history
+	i.foreign = i.foreign && why.replaced && i.cluster.other != nil // until it is removed
 	indexes := i.spec.Indexes
 	i.mu.Unlock()
 	if err := after.store.SetIndexes(indexes); err != nil {

@@ -228,7 +228,7 @@ func (f *fleet) update(ctx context.Context, g *errgroup.Group) {
 	f.noteIdentities()
 	changed := false
 	for _, m := range f.all() {
-		kept := !found.readable || slices.ContainsFunc(found.all, func(c config.Cluster) bool { return c.Name == m.cluster.Name })
+		kept := !found.readable && m.cluster.Follows || slices.ContainsFunc(found.all, func(c config.Cluster) bool { return c.Name == m.cluster.Name })
 		if !m.leaving && (!kept || m.other.Load()) {
 			m.leaving = true
 			g.Go(func() error {
@@ -270,9 +270,20 @@ func (f *fleet) noteIdentities() {
 		case m == nil || c.UID == "":
 		case m.uid == "":
 			m.uid = c.UID
-		case m.uid != c.UID && !m.other.Swap(true):
-			f.log.Warn("another cluster answers, everything of the one before is forgotten", "cluster", c.Name, "was", m.uid, "is", c.UID)
+		case m.uid != c.UID:
+			f.other(c.Name)
 		}
+	}
+}
+
+// other is told that another cluster answers by now than did.
+func (f *fleet) other(cluster string) {
+	f.mu.Lock()
+	m := f.members[cluster]
+	f.mu.Unlock()
+	if m != nil && !m.other.Swap(true) {
+		f.log.Warn("another cluster answers, everything of the one before is forgotten", "cluster", cluster)
+		f.wakeUp()
 	}
 }
 

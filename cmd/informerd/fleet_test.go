@@ -165,6 +165,16 @@ func TestFleetWithoutFolder(t *testing.T) {
 	}
 }
 
+// TestFleetNamedGoes: what the configuration names goes when it does not name it any more,
+// whether a folder can be read or not.
+func TestFleetNamedGoes(t *testing.T) {
+	folders := []config.Folder{{Path: filepath.Join(t.TempDir(), "none")}}
+	f, o, _ := startFleet(t, &config.Config{Clusters: []config.Cluster{{Name: "east", Kubeconfig: "none"}}, Folders: folders})
+	o.await(t, "open east", "expect east")
+	f.configure(&config.Config{Clusters: []config.Cluster{}, Folders: folders})
+	o.await(t, "stop east", "remove east", "close east")
+}
+
 // TestFleetEndsWithAMember: what cannot go on is not left out in silence.
 func TestFleetEndsWithAMember(t *testing.T) {
 	f := newFleet(&config.Config{Clusters: []config.Cluster{{Name: "c", Kubeconfig: "none"}}}, fleetFakes{newFakeCaches(), &told{}},

@@ -31,7 +31,8 @@ func (r *keeper) follow(ctx context.Context, a *access) (next *access, err error
 		next, err = r.watchAccess(ctx, a, disco)
 		return err
 	})
-	return next, g.Wait()
+	err = g.Wait()
+	return next, err
 }
 
 func (r *keeper) newDiscoverer(a *access) (*discovery.Discoverer, error) {
@@ -61,6 +62,7 @@ func (r *keeper) watchAccess(ctx context.Context, a *access, disco *discovery.Di
 	tick := time.NewTicker(r.poll)
 	defer tick.Stop()
 	said, moved := "", false
+	var no rejected
 	for {
 		select {
 		case <-ctx.Done():
@@ -79,7 +81,12 @@ func (r *keeper) watchAccess(ctx context.Context, a *access, disco *discovery.Di
 				said = ""
 				continue
 			}
-			err = r.check(ctx, now)
+			var due bool
+			if now, due = no.again(now); !due {
+				continue
+			}
+			err = r.check(ctx, a, now)
+			no.note(now, err)
 		}
 		switch {
 		case err == nil && r.status().UID == "":
@@ -89,9 +96,42 @@ func (r *keeper) watchAccess(ctx context.Context, a *access, disco *discovery.Di
 			return now, errAccessChanged
 		case errors.Is(err, errOtherCluster):
 			return nil, err
-		case (moved || cluster.Follows) && err.Error() != said && ctx.Err() == nil:
+		case err.Error() != said && ctx.Err() == nil:
 			said = err.Error()
 			r.log.Warn("the kubeconfig cannot be used, going on with the one before", "err", err)
 		}
 	}
+}
+
+// rejected is a way to reach the cluster that did not work, which is tried again ever more
+// seldom: a plugin may ask a person, or a service that counts.
+type rejected struct {
+	access *access
+	pause  time.Duration
+	due    time.Time
+}
+
+const (
+	rejectedPause    = time.Second
+	maxRejectedPause = time.Minute
+)
+
+// again is what to try of what was read now: the same as before, if that is what it says,
+// with what its plugin knows of itself. due is whether it is time.
+func (r *rejected) again(now *access) (_ *access, due bool) {
+	if r.access == nil || r.access.content != now.content {
+		*r = rejected{}
+		return now, true
+	}
+	return r.access, !time.Now().Before(r.due)
+}
+
+// note notes what became of it.
+func (r *rejected) note(tried *access, err error) {
+	if err == nil {
+		*r = rejected{}
+		return
+	}
+	r.access, r.pause = tried, min(max(2*r.pause, rejectedPause), maxRejectedPause)
+	r.due = time.Now().Add(r.pause)
 }

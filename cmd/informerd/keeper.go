@@ -239,11 +239,12 @@ func (r *keeper) connect(a *access) error {
 func (r *keeper) connectLoop(ctx context.Context) error {
 	var last string  // what was wrong
 	var next *access // found to lead to the same cluster
+	var held *access // by which it was connected to last
 	for {
 		a, err := next, error(nil)
 		if next == nil {
 			if a, err = r.load(r.reached()); err == nil {
-				err = r.check(ctx, a)
+				err = r.check(ctx, held, a)
 			}
 		}
 		if err == nil {
@@ -251,7 +252,7 @@ func (r *keeper) connectLoop(ctx context.Context) error {
 		}
 		next = nil
 		if err == nil {
-			last = ""
+			last, held = "", a
 			if next, err = r.follow(ctx, a); err == nil {
 				return nil
 			}
@@ -289,20 +290,26 @@ func (r *keeper) connectLoop(ctx context.Context) error {
 var errOtherCluster = errors.New("it leads to another cluster")
 
 // check makes sure that a configuration can be used, and leads to the cluster that is held,
-// if it is known which one that is.
-func (r *keeper) check(ctx context.Context, a *access) error {
-	held := r.status().UID
-	if held == "" {
+// if it is known which one that is. held is how that is reached. Two UIDs of kube-system
+// that differ prove another cluster. Where one of them may not be read, which comes and goes
+// with a role, it is the place that tells.
+func (r *keeper) check(ctx context.Context, held, now *access) error {
+	uid := r.status().UID
+	if uid == "" {
 		return nil
 	}
-	if a.plugin != nil {
-		a.plugin.log = r.log
+	if now.plugin != nil {
+		now.plugin.log = r.log
 	}
-	now, err := r.identify(ctx, a.ClusterConfig)
+	found, err := r.identify(ctx, now.ClusterConfig)
 	switch {
 	case err != nil:
 		return fmt.Errorf("which cluster it leads to cannot be told: %w", err)
-	case now != held:
+	case replica.Named(uid) && replica.Named(found):
+		if uid != found {
+			return errOtherCluster
+		}
+	case held == nil || !replica.SamePlace(held.ClusterConfig, now.ClusterConfig):
 		return errOtherCluster
 	}
 	return nil

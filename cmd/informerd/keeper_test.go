@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -340,4 +341,65 @@ contexts: [{name: ctx, context: {cluster: c}}]
 			}
 		})
 	}
+}
+
+// TestKeeperJudges: what proves that a kubeconfig leads to another cluster.
+func TestKeeperJudges(t *testing.T) {
+	here, there := access{}, access{}
+	here.REST, there.REST = &rest.Config{Host: "https://a"}, &rest.Config{Host: "https://b"}
+	sni := access{}
+	sni.REST = &rest.Config{Host: "https://a", TLSClientConfig: rest.TLSClientConfig{ServerName: "b"}}
+	failed := errors.New("403")
+	for _, c := range []struct {
+		held, found string
+		failure     error
+		to          *access
+		want        error
+	}{
+		{"", "2", nil, &there, nil}, // nothing is held
+		{"1", "1", nil, &there, nil},
+		{"1", "2", nil, &here, errOtherCluster},
+		{"1", "address:a", nil, &here, nil}, // a right that comes later
+		{"1", "address:b", nil, &there, errOtherCluster},
+		{"address:a", "1", nil, &here, nil},
+		{"address:a", "1", nil, &there, errOtherCluster},
+		{"address:a", "address:a", nil, &here, nil},
+		{"address:a", "address:a", nil, &sni, errOtherCluster},
+		{"1", "", failed, &here, failed},
+	} {
+		f := newFakeCaches()
+		f.uid = c.held
+		r := newKeeper(config.Cluster{Name: "c"}, nil, f, slog.New(slog.DiscardHandler))
+		r.identify = func(context.Context, replica.ClusterConfig) (string, error) { return c.found, c.failure }
+		if err := r.check(t.Context(), &here, c.to); !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("held %q, found %q at %s: %v, want %v", c.held, c.found, c.to.REST.Host, err, c.want)
+		}
+	}
+}
+
+// TestRejectedIsLeftAlone: a kubeconfig that does not work is tried ever more seldom, with
+// the same plugin.
+func TestRejectedIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disco, err := discovery.New(discovery.Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newFakeCaches()
+		f.uid = "1"
+		r := newKeeper(config.Cluster{Name: "c", Follows: true}, nil, f, slog.New(slog.DiscardHandler))
+		began, n := time.Now(), 0
+		r.load = func(config.Cluster) (*access, error) {
+			return &access{content: fmt.Sprint("changed ", time.Since(began) > 30*time.Minute)}, nil
+		}
+		r.identify = func(context.Context, replica.ClusterConfig) (string, error) { n++; return "", errors.New("no") }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, err := r.watchAccess(ctx, &access{content: "old"}, disco); err != nil {
+			t.Error(err)
+		}
+		if n < 50 || n > 80 { // 1, 2, 4, ... 60 s, twice
+			t.Errorf("tried %d times in an hour", n)
+		}
+	})
 }

@@ -74,13 +74,16 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	if db != nil {
 		defer func() { err = errors.Join(err, closeSnapshot(db)) }()
 	}
-	factory := replica.NewFactory(factoryOptions(cfg, db, reason, log))
+	var clusters *fleet // made before any cluster is
+	options := factoryOptions(cfg, db, reason, log)
+	options.Other = func(cluster string) { clusters.other(cluster) }
+	factory := replica.NewFactory(options)
 	ups := &upstreams{}
 	doors := newDoors(cfg, newRoleBooks(cfg, factory), log)
 	if err := doors.check(); err != nil {
 		return err
 	}
-	clusters := newFleet(cfg, factory, func() []cache.Saved { return savedCopies(db, log) }, log)
+	clusters = newFleet(cfg, factory, func() []cache.Saved { return savedCopies(db, log) }, log)
 	records, err := openAudit(cfg.Audit, stdout, log)
 	if err != nil {
 		return err
