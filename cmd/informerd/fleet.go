@@ -80,10 +80,9 @@ type member struct {
 	runs    []func(context.Context) error
 	stop    context.CancelFunc // nil until it runs
 	done    chan struct{}      // closed when nothing of it runs any more
-	uid     string             // which cluster it is, once that is known
 	leaving bool               // it is being removed; of update alone
 
-	other atomic.Bool // its configuration leads to another cluster
+	other atomic.Bool // another cluster answers by now, or its configuration leads to one
 }
 
 func newFleet(cfg *config.Config, c fleetCaches, saved func() []cache.Saved, log *slog.Logger) *fleet {
@@ -178,8 +177,9 @@ func (f *fleet) start() {
 	f.settle()
 }
 
-// settle calls settled when it is certain which clusters there are.
-func (f *fleet) settle() {
+// settle calls settled when it is certain which clusters there are, and reports whether
+// that was now.
+func (f *fleet) settle() bool {
 	f.mu.Lock()
 	certain := f.certainLocked() && !f.isDone
 	f.isDone = f.isDone || certain
@@ -187,6 +187,7 @@ func (f *fleet) settle() {
 	if certain {
 		f.settled(f.config().Resources, f.found.all)
 	}
+	return certain
 }
 
 // Run follows the configuration until ctx ends; then nothing of any cluster runs.
@@ -225,7 +226,6 @@ func (f *fleet) all() (all []*member) {
 // none is removed: nobody knows what it holds.
 func (f *fleet) update(ctx context.Context, g *errgroup.Group) {
 	found := f.look()
-	f.noteIdentities()
 	changed := false
 	for _, m := range f.all() {
 		kept := !found.readable && m.cluster.Follows || slices.ContainsFunc(found.all, func(c config.Cluster) bool { return c.Name == m.cluster.Name })
@@ -252,31 +252,13 @@ func (f *fleet) update(ctx context.Context, g *errgroup.Group) {
 			m.keeper.setCluster(c)
 		}
 	}
-	f.settle()
-	if changed {
+	if f.settle() || changed { // handlers know by then which clusters they need not wait for
 		f.changed()
 	}
 }
 
-// noteIdentities notes of each cluster which one it is. One that is another one by now,
-// since another API server answers where the first did, is begun anew: who is let in, and
-// by whom, was told by the first.
-func (f *fleet) noteIdentities() {
-	for _, c := range f.caches.Clusters() {
-		f.mu.Lock()
-		m := f.members[c.Name]
-		f.mu.Unlock()
-		switch {
-		case m == nil || c.UID == "":
-		case m.uid == "":
-			m.uid = c.UID
-		case m.uid != c.UID:
-			f.other(c.Name)
-		}
-	}
-}
-
-// other is told that another cluster answers by now than did.
+// other is told that another cluster answers by now than did: it is begun anew, since who
+// is let in, and by whom, was told by the first. It does not wait.
 func (f *fleet) other(cluster string) {
 	f.mu.Lock()
 	m := f.members[cluster]

@@ -236,7 +236,7 @@ func TestFleetOtherCluster(t *testing.T) {
 	write(t, east, kubeconfigTo(first))
 	o, log := &told{}, newLines()
 	caches := &identified{fleetFakes: fleetFakes{newFakeCaches(), o}}
-	startFleetOn(t, &config.Config{Clusters: []config.Cluster{}, Folders: []config.Folder{{Path: dir}}}, caches, o, log)
+	f := startFleetOn(t, &config.Config{Clusters: []config.Cluster{}, Folders: []config.Folder{{Path: dir}}}, caches, o, log)
 	o.await(t, "open east", "expect east", "settled", "connect east http://"+first)
 	caches.is("1")
 
@@ -250,11 +250,9 @@ func TestFleetOtherCluster(t *testing.T) {
 	log.await(t, "the kubeconfig leads to another cluster")
 	caches.is("")
 	o.await(t, "stop east", "remove east", "close east", "open east", "expect east", "connect east http://"+second)
-	caches.is("2")
-	time.Sleep(50 * time.Millisecond) // it looks who it is every 5 ms
-	caches.is("3")
+	f.other("east") // the factory has found that out
 	log.await(t, "another cluster answers")
-	caches.is("")
+	f.other("none") // it has gone meanwhile
 	o.await(t, "stop east", "remove east", "close east", "open east", "expect east", "connect east http://"+second)
 }
 
