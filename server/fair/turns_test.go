@@ -224,8 +224,11 @@ func TestLateTurns(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		wg.Wait()
-		if most.Load() > 2+4*2 { // of each owner
-			t.Errorf("%d turns at once", most.Load())
+		// Up to lateSlots of them may be late for each processor when the last are granted that
+		// have every processor. From then on, an owner without late turns may have some
+		// nevertheless, on every processor, until one of those is late.
+		if bound := int64(2 + lateSlots*2 + 4*2); most.Load() > bound {
+			t.Errorf("%d turns at once, of %d", most.Load(), bound)
 		}
 		checkNone(t, turns)
 	})
