@@ -101,7 +101,7 @@ func (l *large) cold(ctx context.Context) error {
 		return err
 	}
 	defer i.kill()
-	stop := l.watchPeak(i.pid())
+	stop := watchAnonymous(i.pid())
 	defer stop()
 	i.http.Timeout = 10 * time.Minute
 	if _, err := l.wait(ctx, i, "live", func() (bool, error) {
@@ -177,9 +177,9 @@ func metric(text []byte, name string) (float64, error) {
 	return strconv.ParseFloat(string(found[1]), 64)
 }
 
-// watchPeak looks at the anonymous memory of a process until stop, which returns the most
+// watchAnonymous looks at the anonymous memory of a process until stop, which returns the most
 // there was.
-func (l *large) watchPeak(pid int) (stop func() float64) {
+func watchAnonymous(pid int) (stop func() float64) {
 	ended := make(chan struct{})
 	var most float64
 	var looking sync.WaitGroup
@@ -285,7 +285,7 @@ func (l *large) warm(ctx context.Context) error {
 		return err
 	}
 	defer i.kill()
-	stop := l.watchPeak(i.pid())
+	stop := watchAnonymous(i.pid())
 	defer stop()
 	i.http.Timeout = 10 * time.Minute
 	const one = 4711

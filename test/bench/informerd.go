@@ -53,8 +53,11 @@ func (b *bench) startConfigured(ctx context.Context, config, snapshot string) (*
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(b.informerd, "serve", "--config", config, "--kubeconfig", b.cluster.info.Kubeconfig,
-		"--listen", address, "--snapshot", snapshot, "--log-level", "warn")
+	args := []string{"serve", "--config", config, "--listen", address, "--snapshot", snapshot, "--log-level", "warn"}
+	if kubeconfig := b.cluster.info.Kubeconfig; kubeconfig != "" { // otherwise the configuration has the clusters
+		args = append(args, "--kubeconfig", kubeconfig)
+	}
+	cmd := exec.Command(b.informerd, args...)
 	i := &informerd{
 		url:  "http://" + address,
 		peak: b.peak,

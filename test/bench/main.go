@@ -43,6 +43,7 @@ func main() {
 // options are the flags.
 type options struct {
 	pods       int
+	clusters   int
 	rounds     int
 	groups     []string
 	peers      []string
@@ -64,6 +65,7 @@ func parseFlags(args []string) (options, error) {
 	var rows, peers, from string
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.IntVar(&o.pods, "pods", 20000, "how many `pods` the cluster holds")
+	f.IntVar(&o.clusters, "clusters", 1, "with how many `clusters` of stand-ins the pods are, each with the same number of them; more than one compares them with one that has all pods")
 	f.IntVar(&o.rounds, "rounds", 3, "how often each subject is measured; the table has medians")
 	f.StringVar(&rows, "rows", strings.Join(groupNames(), ","), "`groups` of rows to measure")
 	f.StringVar(&peers, "peers", strings.Join(allPeers, ","), "`peers` to measure beside informerd, or none")
@@ -86,8 +88,11 @@ func parseFlags(args []string) (options, error) {
 	if o.pods < 1 || o.rounds < 1 || o.duration < time.Second {
 		return o, errors.New("--pods and --rounds must be at least 1, --duration at least 1s")
 	}
-	if o.pods >= standInPods && from == "" && (rows != strings.Join(groupNames(), ",") || peers != strings.Join(allPeers, ",") || o.base != "" || o.dir != "") {
-		return o, fmt.Errorf("--rows, --peers, --base and --dir: with %d pods and more there is one group, of a stand-in for the API server, and nothing to compare with", standInPods)
+	if o.clusters < 1 || o.pods%o.clusters != 0 {
+		return o, fmt.Errorf("--clusters: %d pods cannot be in %d clusters with the same number each", o.pods, o.clusters)
+	}
+	if o.standIn() && from == "" && (rows != strings.Join(groupNames(), ",") || peers != strings.Join(allPeers, ",") || o.base != "" || o.dir != "") {
+		return o, fmt.Errorf("--rows, --peers, --base and --dir: with %d pods and more, and with several clusters, there is one group, of a stand-in for the API server, and nothing to compare with", standInPods)
 	}
 	var err, perr error
 	o.groups, err = parseGroups(rows)
@@ -100,10 +105,16 @@ func parseFlags(args []string) (options, error) {
 	return o, errors.Join(err, perr)
 }
 
+// standIn says that a stand-in takes the place of the API server.
+func (o options) standIn() bool { return o.pods >= standInPods || o.clusters > 1 }
+
 // setFiles fills in the files that follow from others. Figures of some groups of
 // rows do not replace those of all.
 func (o *options) setFiles() {
 	name := fmt.Sprintf("bench-%d", o.pods)
+	if o.clusters > 1 {
+		name += fmt.Sprintf("-%d-clusters", o.clusters)
+	}
 	if o.dir == "" {
 		o.dir = filepath.Join("data", name)
 	}
@@ -187,7 +198,7 @@ func obtain(ctx context.Context, o options) (*report, error) {
 // measureAll measures all that is asked for.
 func measureAll(ctx context.Context, o options) (*report, error) {
 	programs := []string{o.informerd, o.devcluster}
-	if o.pods >= standInPods {
+	if o.standIn() {
 		programs = programs[:1]
 	}
 	for _, program := range programs {
@@ -195,7 +206,10 @@ func measureAll(ctx context.Context, o options) (*report, error) {
 			return nil, fmt.Errorf("%w: run make build devcluster", err)
 		}
 	}
-	if o.pods >= standInPods {
+	if o.clusters > 1 {
+		return measureFleet(ctx, o)
+	}
+	if o.standIn() {
 		return measureLarge(ctx, o)
 	}
 	b, err := newBench(ctx, o)

@@ -60,15 +60,16 @@ type synced struct {
 
 // reply is one line that a peer writes.
 type reply struct {
-	Objects  int     `json:"objects,omitempty"`
-	Address  string  `json:"address,omitempty"` // of a peer that serves
-	Bytes    int64   `json:"bytes,omitempty"`
-	Heap     float64 `json:"heap,omitempty"`
-	Requests int     `json:"requests,omitempty"`
-	Changes  int     `json:"changes,omitempty"` // of devcluster churn
-	Seconds  float64 `json:"seconds,omitempty"`
-	Answer   answer  `json:"answer,omitempty"`
-	Error    string  `json:"error,omitempty"`
+	Objects   int      `json:"objects,omitempty"`
+	Address   string   `json:"address,omitempty"`   // of a peer that serves
+	Addresses []string `json:"addresses,omitempty"` // of one that serves several clusters
+	Bytes     int64    `json:"bytes,omitempty"`
+	Heap      float64  `json:"heap,omitempty"`
+	Requests  int      `json:"requests,omitempty"`
+	Changes   int      `json:"changes,omitempty"` // of devcluster churn
+	Seconds   float64  `json:"seconds,omitempty"`
+	Answer    answer   `json:"answer,omitempty"`
+	Error     string   `json:"error,omitempty"`
 }
 
 // runPeer is the peer's side. It returns the exit code.

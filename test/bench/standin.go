@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/informerd/informerd/test/standin"
 )
@@ -35,46 +38,133 @@ func runStandIn(args []string, in io.Reader, out io.Writer) int {
 	return 1
 }
 
-func serveStandIn(args []string, in io.Reader, replies *json.Encoder) error {
-	if len(args) != 1 {
-		return fmt.Errorf("how many pods? %q", args)
-	}
-	pods, err := strconv.Atoi(args[0])
-	if err != nil || pods < 1 {
-		return fmt.Errorf("bad number of pods %q", args[0])
-	}
+// standInMember is one of the clusters of that process.
+type standInMember struct {
+	*standin.Server
+	*door
+	http *http.Server
+}
+
+func newStandInMember(k, pods int) (*standInMember, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	m := &standInMember{Server: standin.NewOf(k, pods), door: newDoor(l)}
+	m.http = &http.Server{Handler: m.Server}
+	go func() { _ = m.http.Serve(m.door) }()
+	return m, nil
+}
+
+// serveStandIn serves so many pods of one cluster, or of each of several, and does what it is
+// ordered: hang K, flap K and calm K are what becomes of a cluster, and churn N has so many
+// pods a second change, of whatever cluster.
+func serveStandIn(args []string, in io.Reader, replies *json.Encoder) error {
+	pods, clusters, err := parseStandIn(args)
 	if err != nil {
 		return err
 	}
-	srv := &http.Server{Handler: standin.New(pods)}
-	go func() { _ = srv.Serve(l) }()
-	defer srv.Close()
-	if err := replies.Encode(reply{Address: "http://" + l.Addr().String()}); err != nil {
+	var first reply
+	var members []*standInMember
+	for k := range clusters {
+		m, err := newStandInMember(k, pods)
+		if err != nil {
+			return err
+		}
+		defer m.http.Close()
+		members = append(members, m)
+		first.Addresses = append(first.Addresses, "http://"+m.Addr().String())
+	}
+	if first.Address = first.Addresses[0]; clusters == 1 {
+		first.Addresses = nil
+	}
+	if err := replies.Encode(first); err != nil {
 		return err
 	}
+	ended := make(chan struct{})
+	defer close(ended)
 	orders := bufio.NewScanner(in)
-	if orders.Scan() {
-		return fmt.Errorf("no such order: %q", orders.Text())
+	for orders.Scan() {
+		if err := obeyStandIn(members, orders.Text(), ended); err != nil {
+			return err
+		}
+		if err := replies.Encode(reply{}); err != nil {
+			return err
+		}
 	}
 	return orders.Err()
 }
 
+func parseStandIn(args []string) (pods, clusters int, err error) {
+	numbers := []int{0, 1}
+	if len(args) < 1 || len(args) > len(numbers) {
+		return 0, 0, fmt.Errorf("how many pods, of how many clusters each? %q", args)
+	}
+	for n, text := range args {
+		if numbers[n], err = strconv.Atoi(text); err != nil || numbers[n] < 1 {
+			return 0, 0, fmt.Errorf("bad number %q", text)
+		}
+	}
+	return numbers[0], numbers[1], nil
+}
+
+func obeyStandIn(members []*standInMember, order string, ended <-chan struct{}) error {
+	verb, text, _ := strings.Cut(order, " ")
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil || n < 0 || verb != "churn" && n >= len(members):
+		return fmt.Errorf("no such order: %q", order)
+	case verb == "hang":
+		members[n].hang()
+	case verb == "flap":
+		members[n].flap()
+	case verb == "calm":
+		members[n].beCalm()
+	case verb == "churn" && n > 0:
+		go churnStandIn(members, time.Second/time.Duration(n), ended)
+	default:
+		return fmt.Errorf("no such order: %q", order)
+	}
+	return nil
+}
+
+func churnStandIn(members []*standInMember, every time.Duration, ended <-chan struct{}) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+			members[rand.IntN(len(members))].Change(1)
+		}
+	}
+}
+
 // startStandIn starts it, and writes a kubeconfig for it into dir.
 func startStandIn(ctx context.Context, dir string, pods int) (p *peerProcess, kubeconfig string, err error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, "", err
-	}
-	if p, err = startPeerProcess(ctx, "stand-in", exec.Command(program, standInCommand, strconv.Itoa(pods))); err != nil {
+	if p, err = startStandIns(ctx, pods, 1); err != nil {
 		return nil, "", err
 	}
 	kubeconfig = filepath.Join(dir, "stand-in.kubeconfig")
-	if err := os.WriteFile(kubeconfig, fmt.Appendf(nil, standInKubeconfig, p.first.Address), 0o600); err != nil {
+	if err := writeStandInKubeconfig(kubeconfig, p.first.Address); err != nil {
 		p.kill()
 		return nil, "", err
 	}
 	return p, kubeconfig, nil
+}
+
+// startStandIns starts one of several clusters.
+func startStandIns(ctx context.Context, pods, clusters int) (*peerProcess, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return startPeerProcess(ctx, "stand-in", exec.Command(program, standInCommand, strconv.Itoa(pods), strconv.Itoa(clusters)))
+}
+
+func writeStandInKubeconfig(file, address string) error {
+	return os.WriteFile(file, fmt.Appendf(nil, standInKubeconfig, address), 0o600)
 }
 
 const standInKubeconfig = `apiVersion: v1

@@ -16,6 +16,8 @@ var podTemplate string
 // nodes, digests and restarts is the same. Forty are on a node.
 type Pods struct {
 	Count int
+	// first is the number of pod 0 among those of all clusters.
+	first int
 	// parts are text and, between two of them, what stands there in each pod.
 	parts, names []string
 }
@@ -31,6 +33,14 @@ func NewPods(count int) *Pods {
 	return &Pods{Count: count, parts: placeholder.Split(text, -1), names: placeholder.FindAllString(text, -1)}
 }
 
+// PodsOf makes those of cluster k of many with so many pods each. Those of cluster 0 are
+// NewPods, and no two clusters have a pod in common.
+func PodsOf(k, count int) *Pods {
+	p := NewPods(count)
+	p.first = k * count
+	return p
+}
+
 // mixed is a number that looks like chance, the same of the same x.
 func mixed(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
@@ -41,21 +51,26 @@ func mixed(x uint64) uint64 {
 
 const (
 	// PodsOfSet is how many pods a ReplicaSet has.
-	PodsOfSet  = 50
-	podsOfNode = 40
+	PodsOfSet = 50
+	// PodsOfNode is how many pods a node has.
+	PodsOfNode = 40
 	namespaces = 1000
 )
 
 func set(i int) uint64 { return mixed(uint64(i / PodsOfSet)) }
 
 // Namespace, Name and IP are those of pod i.
-func (p *Pods) Namespace(i int) string { return fmt.Sprintf("team-%04d", i/PodsOfSet%namespaces) }
+func (p *Pods) Namespace(i int) string {
+	return fmt.Sprintf("team-%04d", (p.first+i)/PodsOfSet%namespaces)
+}
+
 func (p *Pods) Name(i int) string {
+	i += p.first
 	return fmt.Sprintf("service-%04d-%010x-%07d", i/PodsOfSet, set(i)&0xffffffffff, i)
 }
 
 func (p *Pods) IP(i int) string {
-	h := mixed(uint64(i))
+	h := mixed(uint64(p.first + i))
 	return fmt.Sprintf("10.%d.%d.%d", byte(h), byte(h>>8), byte(h>>16))
 }
 
@@ -79,6 +94,8 @@ func (p *Pods) AppendItem(b []byte, i, version int) []byte {
 }
 
 func (p *Pods) appendRest(b []byte, i, version int) []byte {
+	local := i
+	i += p.first
 	random := mixed(uint64(i))
 	digest := random
 	for n, name := range p.names {
@@ -87,9 +104,9 @@ func (p *Pods) appendRest(b []byte, i, version int) []byte {
 		case "{version}":
 			b = strconv.AppendInt(b, int64(version), 10)
 		case "{name}":
-			b = append(b, p.Name(i)...)
+			b = append(b, p.Name(local)...)
 		case "{namespace}":
-			b = append(b, p.Namespace(i)...)
+			b = append(b, p.Namespace(local)...)
 		case "{app}":
 			b = fmt.Appendf(b, "service-%04d", i/PodsOfSet)
 		case "{uid}":
@@ -97,11 +114,11 @@ func (p *Pods) appendRest(b []byte, i, version int) []byte {
 		case "{owner}":
 			b = fmt.Appendf(b, "%08x-0000-4000-8000-%012x", uint32(set(i)), i/PodsOfSet)
 		case "{node}":
-			b = fmt.Appendf(b, "node-%05d", i%max(1, p.Count/podsOfNode))
+			b = fmt.Appendf(b, "node-%05d", local%max(1, p.Count/PodsOfNode))
 		case "{hash}":
 			b = fmt.Appendf(b, "%010x", set(i)&0xffffffffff)
 		case "{ip}":
-			b = append(b, p.IP(i)...)
+			b = append(b, p.IP(local)...)
 		case "{restarts}":
 			b = strconv.AppendInt(b, int64(version%7), 10)
 		case "{digest}":

@@ -26,8 +26,9 @@ const first = 1000
 
 // Server serves Pods. It is safe for concurrent use.
 type Server struct {
-	pods *Pods
-	mux  *http.ServeMux
+	pods   *Pods
+	system string // its namespace kube-system, which says which cluster it is
+	mux    *http.ServeMux
 
 	mu      sync.Mutex // guards all below
 	changed chan struct{}
@@ -35,15 +36,18 @@ type Server struct {
 }
 
 // New makes a Server of so many pods.
-func New(pods int) *Server {
-	s := &Server{pods: NewPods(pods), mux: http.NewServeMux(), changed: make(chan struct{})}
+func New(pods int) *Server { return NewOf(0, pods) }
+
+// NewOf makes that of cluster k of many with so many pods each: see PodsOf.
+func NewOf(k, pods int) *Server {
+	s := &Server{pods: PodsOf(k, pods), system: fmt.Sprintf(kubeSystem, k), mux: http.NewServeMux(), changed: make(chan struct{})}
 	s.mux.HandleFunc("GET /version", say(`{"major":"1","minor":"36","gitVersion":"v1.36.3"}`))
 	s.mux.HandleFunc("GET /api", say(`{"kind":"APIVersions","versions":["v1"]}`))
 	s.mux.HandleFunc("GET /apis", say(`{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`))
 	s.mux.HandleFunc("GET /api/v1", say(`{"kind":"APIResourceList","groupVersion":"v1","resources":[`+
 		`{"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["get","list","watch"],"shortNames":["po"]},`+
 		`{"name":"namespaces","singularName":"namespace","namespaced":false,"kind":"Namespace","verbs":["get","list","watch"]}]}`))
-	s.mux.HandleFunc("GET /api/v1/namespaces/kube-system", say(kubeSystem))
+	s.mux.HandleFunc("GET /api/v1/namespaces/kube-system", say(s.system))
 	s.mux.HandleFunc("GET /api/v1/namespaces", s.listNamespaces)
 	s.mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods/{name}", s.getPod)
 	s.mux.HandleFunc("GET /api/v1/pods", s.listPods)
@@ -53,7 +57,7 @@ func New(pods int) *Server {
 	return s
 }
 
-const kubeSystem = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"00000000-0000-4000-8000-00000000abcd","resourceVersion":"1"}}`
+const kubeSystem = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"00000000-0000-4000-8000-%012x","resourceVersion":"1"}}`
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
@@ -132,6 +136,7 @@ func versionOf(i int, changed map[int]int) int {
 func (s *Server) getPod(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	i, err := strconv.Atoi(name[strings.LastIndexByte(name, '-')+1:])
+	i -= s.pods.first
 	if err != nil || i < 0 || i >= s.pods.Count || s.pods.Name(i) != name || s.pods.Namespace(i) != r.PathValue("namespace") {
 		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("pods %q not found", name))
 		return
@@ -185,7 +190,7 @@ func (s *Server) listNamespaces(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	version, _, _ := s.now(0)
-	fmt.Fprintf(w, `{"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":[%s]}`, version, kubeSystem)
+	fmt.Fprintf(w, `{"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":[%s]}`, version, s.system)
 }
 
 // bookmarks is the time between two bookmarks of a watch.
