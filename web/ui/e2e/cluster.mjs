@@ -51,12 +51,15 @@ async function freePort() {
   return port;
 }
 
+/** The parts of a cluster in which nothing happens by itself. */
+export const small = ["--components", "etcd,kube-apiserver"];
+
 /** Starts a cluster with the demo data and so many quiet pods, unless one runs. */
-export async function startCluster(pods, running) {
+export async function startCluster(pods, running, of = ["--seed", "demo"]) {
   const dir = running || mkdtempSync(join(tmpdir(), "page-e2e-"));
   let control;
   if (!running) {
-    const args = ["--dir", dir, "--seed", "demo", ...(pods ? ["--pods", String(pods)] : [])];
+    const args = ["--dir", dir, ...of, ...(pods ? ["--pods", String(pods)] : [])];
     control = start(devcluster, args, ["ignore", "pipe", openSync(join(dir, "devcluster.log"), "a")]);
     console.log((await firstLine(control, `devcluster in ${dir}`)).replace(dir, "DIR"));
   }
@@ -122,17 +125,19 @@ ${rules}  - match: [leases.coordination.k8s.io]
 `;
 
 /** Starts an informerd, by default one that may read everything but Secrets. rules come before
- * those of its configuration, more after its resources. */
-export async function startInformerd(cluster, { name = "informerd", kubeconfig = join(cluster.dir, "kubeconfig-nosecrets"), ready = true, rules = "", more = "" } = {}) {
+ * those of its configuration, more after its resources. clusters are its clusters by name, if
+ * they are several. */
+export async function startInformerd(cluster, { name = "informerd", kubeconfig = join(cluster.dir, "kubeconfig-nosecrets"), ready = true, rules = "", more = "", clusters = undefined } = {}) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/`;
   const file = (suffix) => join(cluster.dir, `${name}-${process.pid}${suffix}`);
-  writeFileSync(file(".yaml"), config(rules) + more);
+  const named = Object.entries(clusters ?? {}).map(([name, c]) => `  - {name: ${name}, kubeconfig: ${join(c.dir, "kubeconfig")}}\n`);
+  writeFileSync(file(".yaml"), config(rules) + more + (named.length ? "clusters:\n" + named.join("") : ""));
   let child;
   const self = {
     url,
     async start() {
-      child = start(program, ["serve", "--config", file(".yaml"), "--kubeconfig", kubeconfig, "--snapshot", file(".db"), "--listen", `127.0.0.1:${port}`],
+      child = start(program, ["serve", "--config", file(".yaml"), ...(clusters ? [] : ["--kubeconfig", kubeconfig]), "--snapshot", file(".db"), "--listen", `127.0.0.1:${port}`],
         ["ignore", "ignore", openSync(file(".log"), "a")]);
       await until(async () => (await fetch(url + (ready ? "readyz" : "livez"))).ok, "informerd is ready");
     },

@@ -47,7 +47,7 @@ async function run(name, test) {
 try {
   if (screens && !only.source.trim().replace("(?:)", "")) for (const dark of [false, true]) for (const [what, query] of Object.entries(views)) await picture(what, query, dark);
   // Outages come last: what is live before must not be catching up.
-  for (const area of ["resources", "objects", "sight", "health", "object", "overview", "search", "access", "handlers", "large", "memory", "outage"]) {
+  for (const area of ["resources", "objects", "sight", "health", "object", "overview", "search", "access", "handlers", "clusters", "large", "memory", "outage"]) {
     const { default: tests } = await import(`./tests/${area}.mjs`);
     for (const [name, test] of Object.entries(tests)) if (only.test(name)) await run(name, test);
   }

@@ -6,7 +6,7 @@ import { HandlersLink } from "./handlers";
 import { countsOf, HealthIcon } from "./health";
 import { late } from "./late";
 import { headingOf, objectsOf, sectionNames, sectionOf } from "./places";
-import { ageOf, find, keyOf, known, nextTry, now, poll, readable, refused, resources, several, type Resource } from "./resources";
+import { ageOf, find, keyOf, known, nextTry, now, poll, readable, refused, resources, mixed, type Resource } from "./resources";
 import { go, href, params, view } from "./route";
 import { chosen, ClusterName, NamespacePicker, overviewOf } from "./scope";
 import { retryStreams } from "./sse";
@@ -131,7 +131,7 @@ function NoView() {
       <div class="absent">
         <StateIcon state="none" />
         <h2>There is no view called <code>{params.value.get("view")}</code></h2>
-        <p>There are <a href={href("overview")}>overview</a>, <a href={href("resources")}>resources</a>, <a href={href("handlers")}>handlers</a>, <code>objects</code> and <code>object</code>.</p>
+        <p>Go to the <a href={href("overview")}>overview</a>.</p>
       </div>
     </div>
   );
@@ -163,12 +163,12 @@ function Side({ open }: { open: boolean }) {
             <h2 title={name}>{name}</h2>
             <ul>
               {shown.map((r) => {
-                const here = r.name === current && (!several.value || !cluster || r.cluster === cluster);
+                const here = r.name === current && (!cluster || r.cluster === cluster);
                 return (
                   <li key={keyOf(r)}>
                     <a href={objectsOf(r)} aria-current={here ? "page" : undefined} title={r.name + (r.state === "live" ? "" : ": " + meaning[r.state])}>
                       <span>
-                        {several.value && r.cluster ? r.cluster + " / " : ""}
+                        {mixed.value && r.cluster ? r.cluster + " / " : ""}
                         {headingOf(r)}
                       </span>
                       {r.state !== "live" && <StateIcon state={r.state} />}

@@ -1,8 +1,8 @@
 import { computed, effect, signal, type Signal } from "@preact/signals";
 import { errorText, get, type ApiError, type LinkError, type State } from "./api";
 import { duration } from "./format";
-import { changes, clusters, keyOf, known, now, resources, several, type Resource } from "./resources";
-import { href, params, view } from "./route";
+import { askOf, changes, clusterOf, clusters, keyOf, known, now, resources, type Resource } from "./resources";
+import { href, params, query, view, type Value } from "./route";
 import { Stream } from "./sse";
 
 // What is wrong and why, as informerd works it out for objects of all kinds.
@@ -44,26 +44,34 @@ export interface Followed {
 }
 
 /** Follows a question in every cluster that it is about: in a stream if what happens
- * has to be seen at once, else by asking when something has changed. A browser has six
- * connections to a server, for all its windows. */
+ * has to be seen at once in one cluster, else by asking when something has changed. A browser
+ * has six connections to a server, for all its windows. */
 export function followHealth(question: Question, about: string[] = clusters.peek(), live = false): Followed {
   const list = signal<HealthList | null>(null);
   const error = signal("");
   const parts = new Map<string, HealthList>();
-  const take = (cluster: string) => (part: HealthList) => {
-    parts.set(cluster, withCluster(part, cluster));
-    error.value = "";
-    if (parts.size === about.length) list.value = parts.size === 1 ? [...parts.values()][0]! : joined([...parts.values()]);
+  const errors = new Map<string, string>();
+  const tell = () => {
+    error.value = [...errors.values()].join("; ");
+    // Of clusters that do not answer nothing is known; the others do not wait for them.
+    if (parts.size && about.every((c) => parts.has(c) || errors.has(c))) list.value = joined([...parts.values()]);
   };
-  const ends = about.map((cluster) => (live ? streamed : polled)({ ...question, cluster: several.peek() ? cluster : "" }, take(cluster), (e) => (error.value = e)));
+  const ends = about.map((cluster) => (live && !about[1] ? streamed : polled)({ ...question, cluster: clusterOf({ cluster }) }, (part) => {
+    parts.set(cluster, withCluster(part, cluster));
+    errors.delete(cluster);
+    tell();
+  }, (e) => {
+    errors.set(cluster, about.length > 1 ? `${cluster}: ${e}` : e);
+    tell();
+  }));
   return { list, error, close: () => ends.forEach((end) => end()) };
 }
 
-type Question = Record<string, string | string[]>;
+type Question = Record<string, Value>;
 type Ask = (question: Question, take: (part: HealthList) => void, fail: (error: string) => void) => () => void;
 
 const streamed: Ask = (question, take, fail) => {
-  const stream = new Stream("v1/health?" + queryOf({ ...question, watch: "true" }), {
+  const stream = new Stream("v1/health?" + query({ ...question, watch: "true" }), {
     lost: (e: Error) => fail(e.message),
     failed: (e: ApiError | LinkError) => fail(errorText(e)),
     events: (events) => {
@@ -85,7 +93,7 @@ const polled: Ask = (question, take, fail) => {
     const next = String(changes()) + resources.peek().map((r) => r.state).join();
     if (!document.hidden && (next !== mark || Date.now() - at > atLeast)) {
       try {
-        const { body } = await get<HealthList>("v1/health?" + queryOf(question), stop.signal);
+        const { body } = await get<HealthList>("v1/health?" + query(question), stop.signal);
         [mark, at] = [next, Date.now()];
         take(body);
       } catch (e) {
@@ -100,12 +108,6 @@ const polled: Ask = (question, take, fail) => {
     clearTimeout(timer);
   };
 };
-
-function queryOf(question: Question): URLSearchParams {
-  const q = new URLSearchParams();
-  for (const [k, v] of Object.entries(question)) for (const one of Array.isArray(v) ? v : [v]) if (one) q.append(k, one);
-  return q;
-}
 
 function withCluster(l: HealthList, cluster: string): HealthList {
   if (!cluster) return l;
@@ -147,17 +149,16 @@ effect(() => {
 
 /** The counts of a resource, if they are known. */
 export function countsOf(r: Resource): Counts | undefined {
-  return trouble.value?.resources.find((x) => x.resource === r.name && (!several.value || x.cluster === r.cluster));
+  return trouble.value?.resources.find((x) => x.resource === r.name && (!clusterOf(r) || x.cluster === r.cluster));
 }
 
 export async function healthOf(r: Resource, ns: string, name: string, signal?: AbortSignal): Promise<{ item: Verdict; children: Verdict[] }> {
-  const q = queryOf({ limit: "200", cluster: several.peek() ? (r.cluster ?? "") : "" });
-  return (await get<{ item: Verdict; children: Verdict[] }>(`v1/health/${encodeURIComponent(r.name)}/${encodeURIComponent(ns || "-")}/${encodeURIComponent(name)}?${q}`, signal)).body;
+  return (await get<{ item: Verdict; children: Verdict[] }>("v1/health/" + askOf(r, ns, name, { limit: "200" }), signal)).body;
 }
 
 /** The address of an object that health tells of. */
-export function placeOf(v: Pick<Verdict, "cluster" | "resource" | "namespace" | "name">, tab?: string): string {
-  return href("object", { cluster: several.peek() ? v.cluster : undefined, resource: v.resource, namespace: v.namespace ?? "", name: v.name, tab });
+export function placeOf(v: Pick<Verdict, "cluster" | "resource" | "namespace" | "name">, tab?: string, rel?: Value): string {
+  return href("object", { cluster: clusterOf(v), resource: v.resource, namespace: v.namespace ?? "", name: v.name, tab, rel });
 }
 
 /** An id as the API writes it: resource/namespace/name, with - for no namespace. */

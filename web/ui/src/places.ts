@@ -1,19 +1,15 @@
-import { several, type Resource } from "./resources";
+import { clusterOf, type Resource } from "./resources";
 import { href, type Value } from "./route";
 import { chosen } from "./scope";
 
 // Addresses of what the page shows.
 
-function cluster(r: { cluster?: string }): string | undefined {
-  return several.peek() ? r.cluster : undefined;
-}
-
 export function objectsOf(r: Resource, more: Record<string, Value> = {}): string {
-  return href("objects", { cluster: cluster(r), resource: r.name, namespace: r.namespaced ? chosen.value : undefined, ...more });
+  return href("objects", { cluster: clusterOf(r), resource: r.name, namespace: r.namespaced ? chosen.value : undefined, ...more });
 }
 
 export function objectOf(r: Resource, ns: string, name: string, more: Record<string, Value> = {}): string {
-  return href("object", { cluster: cluster(r), resource: r.name, namespace: ns, name, ...more });
+  return href("object", { cluster: clusterOf(r), resource: r.name, namespace: ns, name, ...more });
 }
 
 /** The plural of a kind as a heading: Pods, NetworkPolicies. */

@@ -1,5 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import { answered, ApiError, errorText, link, request, unanswered, type List, type State } from "./api";
+import { kept } from "./kept";
+import { params, query, type Value } from "./route";
 import { backoff } from "./sse";
 
 // What informerd holds of each resource, asked for every two seconds. With the
@@ -39,7 +41,23 @@ export interface Resource {
 
 const interval = 2000;
 
-export const resources = signal<Resource[]>([]);
+/** Those of all clusters. */
+export const held = signal<Resource[]>([]);
+export const allClusters = computed(() => [...new Set(held.value.map((r) => r.cluster ?? ""))]);
+export const several = computed(() => allClusters.value.length > 1);
+/** The cluster that somebody has chosen; "" is all of them. */
+export const within = kept("informerd.cluster");
+/** The clusters that are looked at: that of the address, the chosen one, or all. */
+export const clusters = computed(() => {
+  const at = params.value.get("cluster") || within.value;
+  return allClusters.value.includes(at) ? [at] : allClusters.value;
+});
+/** The cluster as addresses have it: where there is one, they name none. */
+export const clusterOf = (r: { cluster?: string }): string | undefined => (several.peek() ? r.cluster : undefined);
+/** Whether what is looked at is of several of them. */
+export const mixed = computed(() => clusters.value.length > 1);
+/** Those of the clusters that are looked at. */
+export const resources = computed(() => held.value.filter((r) => clusters.value.includes(r.cluster ?? "")));
 /** Whether there has been an answer at all. */
 export const known = signal(false);
 /** Why there was none although informerd answers. */
@@ -62,9 +80,6 @@ let asked = 0;
 export function ageOf(r: Resource): number | null {
   return r.age === undefined ? null : r.age + Math.max(0, now.value - asked) / 1000;
 }
-
-export const clusters = computed(() => [...new Set(resources.value.map((r) => r.cluster ?? ""))]);
-export const several = computed(() => clusters.value.length > 1);
 
 /** What tells a resource from all others. */
 export function keyOf(r: { cluster?: string; name: string }): string {
@@ -104,7 +119,7 @@ export function findKind(apiVersion: string | undefined, kind: string, cluster =
 export function match(pattern: string, cluster = ""): Resource[] {
   const out: Resource[] = [];
   for (const one of pattern.split(",").filter(Boolean)) {
-    const found = one.includes("*") ? resources.value.filter((r) => glob(one, r) && (!cluster || r.cluster === cluster)) : [find(one, cluster)];
+    const found = one.includes("*") ? resources.value.filter((r) => glob(one, r) && (!cluster || r.cluster === cluster)) : clusters.value.map((c) => find(one, cluster || c));
     for (const r of found) if (r && !out.includes(r)) out.push(r);
   }
   return out;
@@ -129,10 +144,16 @@ function glob(pattern: string, r: Resource): boolean {
   return like(resource, r.resource) && like(group.join("."), r.group);
 }
 
+/** What there is to an object below /v1/graph and /v1/health, with a question about it. */
+export function askOf(r: Resource, ns: string | undefined, name: string, question: Record<string, Value>): string {
+  return [r.name, ns || "-", name].map(encodeURIComponent).join("/") + "?" + query({ ...question, cluster: clusterOf(r) });
+}
+
 /** The address of a resource in the API. */
-export function path(r: Resource, below = "", query: URLSearchParams | Record<string, string> = {}): string {
-  const p = new URLSearchParams(query);
-  if (r.cluster && several.peek()) p.set("cluster", r.cluster);
+export function path(r: Resource, below = "", more: URLSearchParams | Record<string, string> = {}): string {
+  const p = new URLSearchParams(more);
+  const cluster = clusterOf(r);
+  if (cluster) p.set("cluster", cluster);
   const q = p.toString();
   return `v1/resources/${encodeURIComponent(r.name)}${below}${q ? "?" + q : ""}`;
 }
@@ -156,7 +177,7 @@ export async function poll(): Promise<void> {
       etag = r.headers.get("ETag") ?? "";
       measure(list.items, at);
       asked = began;
-      resources.value = list.items;
+      held.value = list.items;
       known.value = true;
     } else {
       measure(resources.peek(), at);

@@ -1,32 +1,15 @@
 import { effect, signal } from "@preact/signals";
 import { get } from "./api";
 import { trouble } from "./health";
-import { clusters, find, known, several } from "./resources";
+import { kept } from "./kept";
+import { allClusters, clusters, held, known, mixed, several, within } from "./resources";
 import { go, href, params, update, view } from "./route";
 
 // Where one is: which cluster, of which version, and the namespace that somebody has
 // chosen to work in. Both stay in sight whatever is looked at.
 
-const storage = "informerd.namespace";
-
-function remembered(): string {
-  try {
-    return sessionStorage.getItem(storage) ?? "";
-  } catch {
-    return "";
-  }
-}
-
 /** The namespace that tables and the overview begin with; "" is all. */
-export const chosen = signal(typeof sessionStorage === "undefined" ? "" : remembered());
-
-effect(() => {
-  try {
-    sessionStorage.setItem(storage, chosen.value);
-  } catch {
-    // It stays as long as the page does.
-  }
-});
+export const chosen = kept("informerd.namespace");
 
 // The page of a namespace is opened to work in it, that of all to leave it.
 effect(() => {
@@ -59,26 +42,32 @@ export function NamespacePicker() {
   );
 }
 
-const versions = signal<ReadonlyMap<string, string>>(new Map());
+const versions = signal<Record<string, string>>({});
 effect(() => {
-  if (!known.value) return;
-  for (const cluster of clusters.value) {
-    const at = several.value ? `clusters/${encodeURIComponent(cluster)}/version` : "version";
-    get<{ gitVersion?: string }>(at).then(({ body }) => (versions.value = new Map(versions.peek()).set(cluster, body.gitVersion ?? "")), () => {});
-  }
+  if (!known.value || mixed.value) return;
+  const cluster = clusters.value[0]!;
+  get<{ gitVersion: string }>(several.value ? `clusters/${cluster}/version` : "version").then(({ body }) => (versions.value = { ...versions.peek(), [cluster]: body.gitVersion }), () => {});
 });
 
-/** Name and version of the cluster that is looked at. */
+function enter(cluster: string): void {
+  within.value = cluster;
+  if (view.peek() === "objects") update({ cluster }, true);
+  else if (params.peek().get("cluster")) go(overviewOf(chosen.peek()));
+}
+
+/** Name and version of the cluster that is looked at; of several, one can be chosen. */
 export function ClusterName() {
   if (!known.value) return null;
-  const all = clusters.value;
-  const p = params.value;
-  const at = all.length === 1 ? all[0]! : (p.get("cluster") ?? find(p.get("resource") ?? "")?.cluster ?? "");
-  const text = all.length > 1 && !p.get("cluster") ? `${all.length} clusters` : at || "cluster";
-  const version = versions.value.get(at);
+  const at = mixed.value ? "" : clusters.value[0]!;
+  const all = allClusters.value;
   return (
-    <span class="cluster-name" title={`cluster ${text}${version ? ", Kubernetes " + version : ""}`}>
-      <b>{text}</b>{version && (all.length === 1 || p.get("cluster")) ? <> {version}</> : null}
+    <span class="cluster-name" title={at}>
+      {several.value ? (
+        <select aria-label="Cluster" value={at} onChange={(e) => enter(e.currentTarget.value)}>
+          <option value="">{all.length} clusters</option>
+          {all.map((c) => <option key={c} value={c}>{c}{held.value.some((r) => r.cluster === c && r.state === "live") ? "" : " (not live)"}</option>)}
+        </select>
+      ) : <b>{at || "cluster"}</b>} {versions.value[at]}
     </span>
   );
 }

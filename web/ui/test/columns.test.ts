@@ -90,7 +90,9 @@ describe("which columns", () => {
   it("are the usual ones unless chosen", () => {
     expect(shown).toEqual(["name", "health", "namespace", "ready", "status", "restarts", "node", "ip", "age"]);
     expect(frame([pods], knownColumns("pods")!, true).shown).not.toContain("namespace");
-    expect(frame([pods, pods], [], false).shown).toEqual(["name", "health", "kind", "namespace", "status", "age"]);
+    // Of several clusters each kind has its columns, and which cluster it is.
+    expect(frame([{ ...pods, cluster: "a" }, { ...pods, cluster: "b" }], knownColumns("pods")!, false).shown.slice(0, 4)).toEqual(["name", "health", "cluster", "namespace"]);
+    expect(frame([pods, { ...pods, name: "jobs.batch" }], [], false).shown).toEqual(["name", "health", "kind", "namespace", "status", "age"]);
   });
   it("survive a bad address", () => {
     expect(choose(["status", "a[?]", "label:app", "status"], offered).map((c) => c.id)).toEqual(["name", "status", "label:app"]);

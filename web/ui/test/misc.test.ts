@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { ApiError } from "../src/api";
 import { bytes, duration, quantity, rate, seconds } from "../src/format";
 import { headingOf, sectionOf } from "../src/places";
-import { asPatterns, find, match, resources, type Resource } from "../src/resources";
+import { asPatterns, find, held, match, type Resource } from "../src/resources";
 import { href, params, query, search, view } from "../src/route";
 import { rankKind } from "../src/views/palette";
 import { curlOf, kubectlGet, quoteShell } from "../src/shell";
@@ -49,7 +49,7 @@ const r = (name: string, kind: string, more: Partial<Resource> = {}) => {
 };
 
 describe("resources", () => {
-  resources.value = [r("pods", "Pod", { shortNames: ["po"] }), r("deployments.apps", "Deployment", { shortNames: ["deploy"] }), r("events.events.k8s.io", "Event"), r("events", "Event"), r("replicasets.apps", "ReplicaSet")];
+  held.value = [r("pods", "Pod", { shortNames: ["po"] }), r("deployments.apps", "Deployment", { shortNames: ["deploy"] }), r("events.events.k8s.io", "Event"), r("events", "Event"), r("replicasets.apps", "ReplicaSet")];
   it("are found by the names kubectl takes", () => {
     expect(["po", "Pods", "pod", "deployments.apps", "deployments.v1.apps", "deploy", "events", "nothing"].map((n) => find(n)?.name)).toEqual(["pods", "pods", "pods", "deployments.apps", "deployments.apps", "deployments.apps", "events", undefined]);
   });

@@ -35,6 +35,7 @@ export const rowPaths = metadata;
 export const nameColumn: Column = { id: "name", title: "Name", paths: [], by: "metadata.name", type: "text", value: (o) => o.metadata.name };
 export const namespaceColumn: Column = { id: "namespace", title: "Namespace", paths: [], by: "metadata.namespace", type: "text", value: (o) => o.metadata.namespace ?? "" };
 export const kindColumn: Column = { id: "kind", title: "Kind", paths: [], type: "text", value: () => "" };
+export const clusterColumn: Column = { ...kindColumn, id: "cluster", title: "Cluster" };
 export const ageColumn: Column = {
   id: "age", title: "Age", paths: [], by: "metadata.creationTimestamp", type: "age",
   value: (o) => Date.parse(String(o.metadata.creationTimestamp)) || null,

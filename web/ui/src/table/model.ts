@@ -140,7 +140,7 @@ export class TableModel {
     return {
       key: `${key} ${ns}/${m.name}`, resource: key, ns, name: m.name, uid: m.uid ?? "",
       deleting: !!m.deletionTimestamp,
-      cells: this.columns.map((c) => (c.id === "kind" ? resource.kind : c.id === "health" ? this.healthOf(`${key} ${ns}/${m.name}`) : value(c, o))), changed,
+      cells: this.columns.map((c) => (c.id === "kind" ? resource.kind : c.id === "cluster" ? resource.cluster! : c.id === "health" ? this.healthOf(`${key} ${ns}/${m.name}`) : value(c, o))), changed,
     };
   }
 

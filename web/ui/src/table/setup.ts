@@ -1,6 +1,6 @@
 import { get, type KubeObject } from "../api";
 import { find, path, readable, type Resource } from "../resources";
-import { ageColumn, customColumn, hasHealth, healthColumn, kindColumn, knownColumns, nameColumn, namespaceColumn, printerColumns, statusColumn, type Column } from "./columns";
+import { ageColumn, clusterColumn, customColumn, hasHealth, healthColumn, kindColumn, knownColumns, nameColumn, namespaceColumn, printerColumns, statusColumn, type Column } from "./columns";
 
 // Which columns a table has: the usual ones of its kind, or what somebody chose,
 // remembered per kind in this browser and carried in the address.
@@ -31,11 +31,12 @@ export async function usualColumns(r: Resource): Promise<Column[]> {
 
 /** All columns a table offers, and those it shows unless told otherwise. */
 export function frame(resources: Resource[], usual: Column[], oneNamespace: boolean): { offered: Column[]; shown: string[] } {
-  const many = resources.length !== 1;
+  const many = new Set(resources.map((r) => r.name)).size !== 1;
+  const clusters = new Set(resources.map((r) => r.cluster)).size > 1;
   const namespaced = resources.some((r) => r.namespaced);
-  const inner = many ? [statusColumn] : usual.map((c) => (["name", "namespace", "kind", "age"].includes(c.id) ? { ...c, id: c.id + "-2" } : c));
+  const inner = many ? [statusColumn] : usual.map((c) => (["name", "namespace", "kind", "cluster", "age"].includes(c.id) ? { ...c, id: c.id + "-2" } : c));
   const well = resources.some((r) => hasHealth(r.name));
-  const offered = [nameColumn, ...(well ? [healthColumn] : []), ...(many ? [kindColumn] : []), ...(namespaced ? [namespaceColumn] : []), ...inner, ageColumn];
+  const offered = [nameColumn, ...(well ? [healthColumn] : []), ...(clusters ? [clusterColumn] : []), ...(many ? [kindColumn] : []), ...(namespaced ? [namespaceColumn] : []), ...inner, ageColumn];
   const shown = offered.map((c) => c.id).filter((id) => !(id === "namespace" && oneNamespace));
   return { offered, shown };
 }

@@ -2,7 +2,8 @@ import { get, type KubeObject } from "../api";
 import { count } from "../format";
 import { placeOf } from "../health";
 import { usePolled } from "../polled";
-import { several, type Resource } from "../resources";
+import { clusterOf, type Resource } from "../resources";
+import { query } from "../route";
 import { NotAnswered } from "../ui";
 
 // What draining a node would do to its pods, before anybody does it.
@@ -20,7 +21,7 @@ export function Drain({ o, r }: { o: KubeObject; r: Resource }) {
   const { name } = o.metadata;
   const able = r.name === "nodes";
   const asked = usePolled(able ? name : null, 5000, async (signal) =>
-    (await get<Foreseen>(`v1/drain/${encodeURIComponent(name)}${several.peek() ? "?cluster=" + r.cluster : ""}`, signal)).body);
+    (await get<Foreseen>(`v1/drain/${encodeURIComponent(name)}?${query({ cluster: clusterOf(r) })}`, signal)).body);
   const found = asked.value;
   if (!able) return null;
   // What just moves is a number; what a person has to think of is named.

@@ -3,10 +3,10 @@ import { get, type State } from "../api";
 import { count, plural } from "../format";
 import { headingOf } from "../places";
 import { usePolled } from "../polled";
-import { changes, find, several, type Resource } from "../resources";
-import { href, params, update } from "../route";
+import { askOf, changes, clusterOf, find, type Resource } from "../resources";
+import { params, query, update } from "../route";
 import { absence, StateIcon } from "../ui";
-import { HealthIcon, toneOfHealth, type HealthList, type Verdict } from "../health";
+import { HealthIcon, placeOf, toneOfHealth, type HealthList, type Verdict } from "../health";
 import { curve, height, layOut, width, type Point } from "../layout/layout";
 import { collapse } from "../siblings";
 import { useViewport } from "./viewport";
@@ -53,7 +53,7 @@ const words: Record<string, [string, string]> = {
 };
 
 function linkOf(n: Node, r: Resource): string {
-  return href("object", { cluster: several.peek() ? r.cluster : undefined, resource: n.resource, namespace: n.namespace ?? "", name: n.name, tab: "relations", rel: params.peek().get("rel") });
+  return placeOf({ ...n, cluster: r.cluster }, "relations", params.peek().get("rel"));
 }
 
 const scopes = [
@@ -79,9 +79,7 @@ export function GraphRelations({ r, ns, name }: { r: Resource; ns: string; name:
     if (mark === seen.current) return undefined;
     const directions = scope === "lines" ? ["out", "in"] : [scope];
     const answers = await Promise.all(directions.map((direction) => {
-      const q = new URLSearchParams({ depth: String(depth), direction, limit: "150" });
-      if (several.peek() && r.cluster) q.set("cluster", r.cluster);
-      return get<GraphAnswer>(`v1/graph/${encodeURIComponent(r.name)}/${encodeURIComponent(ns || "-")}/${encodeURIComponent(name)}?${q}`, signal);
+      return get<GraphAnswer>("v1/graph/" + askOf(r, ns, name, { depth: String(depth), direction, limit: "150" }), signal);
     }));
     setGraph((before) => {
       const next = merge(answers.map((a) => a.body));
@@ -154,8 +152,7 @@ type Verdicts = ReadonlyMap<string, Verdict>;
 
 /** What is not good near by, by id. */
 async function verdicts(r: Resource, signal: AbortSignal): Promise<Verdicts> {
-  const q = new URLSearchParams({ all: "true", status: "bad,progressing,unknown", limit: "5000" });
-  if (several.peek() && r.cluster) q.set("cluster", r.cluster);
+  const q = query({ all: "true", status: "bad,progressing,unknown", limit: "5000", cluster: clusterOf(r) });
   try {
     return new Map((await get<HealthList>("v1/health?" + q, signal)).body.items.map((v) => [v.id, v]));
   } catch {

@@ -38,7 +38,7 @@ export function Objects() {
   const chosen = useMemo(() => (pattern.includes("*") ? list.filter((r) => r.state !== "unwatched") : list), [list]);
   const [usual, setUsual] = useState<{ key: string; columns: Column[] } | null>(null);
   useEffect(() => {
-    if (chosen.length !== 1) {
+    if (new Set(chosen.map((r) => r.name)).size !== 1) {
       setUsual({ key: keys, columns: [] });
       return;
     }
@@ -129,7 +129,8 @@ function Table({ pattern, resources: list, usual }: { pattern: string; resources
   const faults = parts.map((x) => x.filterErrors).find((f) => f?.count);
   const late = parts.map((x) => x.lateErrors).find((f) => f?.count);
   const failure = parts.map((x) => x.error).find((e): e is ApiError => e instanceof ApiError && (e.code === 400 || e.code === 422));
-  const heading = one ? headingOf(one) : pattern === "*" ? "Everything" : list.map(headingOf).slice(0, 3).join(", ") + (list.length > 3 ? ` and ${list.length - 3} more` : "");
+  const kinds = [...new Set(list.map(headingOf))];
+  const heading = pattern === "*" ? "Everything" : kinds.slice(0, 3).join(", ") + (kinds.length > 3 ? ", …" : "");
   useEffect(() => {
     document.title = heading + " · informerd";
   }, [heading]);

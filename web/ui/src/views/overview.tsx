@@ -5,7 +5,7 @@ import { bytes, count, plural } from "../format";
 import { trouble } from "../health";
 import { headingOf, objectsOf } from "../places";
 import { usePolled } from "../polled";
-import { byKey, changes, find, keyOf, known, path, rates, readable, resources, several, type Resource } from "../resources";
+import { byKey, changes, find, keyOf, known, path, rates, readable, resources, clusters, mixed, type Resource } from "../resources";
 import { href, params } from "../route";
 import { absence, StateIcon, Track } from "../ui";
 import { Images } from "./images";
@@ -117,7 +117,7 @@ export function Overview() {
         {namespace && <p class="soft">namespace · <a href={href("objects", { resource: "*", namespace })}>everything in it</a> · <a href={href("object", { resource: "namespaces", name: namespace })}>itself</a></p>}
         {!namespace && <p class="soft">
           {count(able.reduce((n, r) => n + r.objects, 0))} objects of {plural(able.length, "kind")}
-          {several.value ? ` in ${new Set(all.map((r) => r.cluster)).size} clusters` : ""}, {bytes(able.reduce((n, r) => n + r.bytes, 0))} in memory
+          {mixed.value ? ` in ${clusters.value.length} clusters` : ""}, {bytes(able.reduce((n, r) => n + r.bytes, 0))} in memory
         </p>}
       </div>
       <div class="scroll" tabIndex={0} role="region" aria-label="Overview">
@@ -246,7 +246,7 @@ function Kinds({ able }: { able: Resource[] }) {
       <ul>
         {top.map((r) => {
           const rate = rates.value.get(keyOf(r)) ?? 0;
-          return <li key={keyOf(r)}><Bar to={objectsOf(r)} label={(several.value ? r.cluster + " / " : "") + headingOf(r)} n={r.objects} share={Math.sqrt(r.objects) / most} note={rate >= 0.1 ? `${rate.toFixed(1)}/s` : ""} /></li>;
+          return <li key={keyOf(r)}><Bar to={objectsOf(r)} label={(mixed.value ? r.cluster + " / " : "") + headingOf(r)} n={r.objects} share={Math.sqrt(r.objects) / most} note={rate >= 0.1 ? `${rate.toFixed(1)}/s` : ""} /></li>;
         })}
       </ul>
       <p class="soft"><a href={href("resources", { sort: "-objects" })}>All resources</a>; bars are square roots</p>
@@ -313,7 +313,7 @@ function KindsIn({ namespace }: { namespace: string }) {
     <section class="card">
       <h2>By kind</h2>
       <ul>
-        {rows.map(({ r, n }) => <li key={keyOf(r)}><Bar to={objectsOf(r, { namespace })} label={(several.value ? r.cluster + " / " : "") + headingOf(r)} n={n} share={Math.sqrt(n) / most} /></li>)}
+        {rows.map(({ r, n }) => <li key={keyOf(r)}><Bar to={objectsOf(r, { namespace })} label={(mixed.value ? r.cluster + " / " : "") + headingOf(r)} n={n} share={Math.sqrt(n) / most} /></li>)}
         {rows.length === 0 && <li class="bar-row off"><span class="label">counting…</span></li>}
       </ul>
     </section>

@@ -2,8 +2,9 @@ import { Fragment } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, type List } from "../api";
 import { count } from "../format";
+import { placeOf } from "../health";
 import { headingOf, objectsOf } from "../places";
-import { find, keyOf, readable, resources, several, type Resource } from "../resources";
+import { clusterOf, find, keyOf, mixed, readable, resources, type Resource } from "../resources";
 import { go, href, search, view } from "../route";
 import { chosen as workplace, overviewOf } from "../scope";
 import { Dialog, Icon, say, StateIcon } from "../ui";
@@ -90,8 +91,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
     const t = setTimeout(() => {
       get<List<Found>>("v1/search?" + new URLSearchParams({ q, limit: "25" }), stop.signal).then(({ body }) => {
         const hits = body.items.map((f): Hit => ({
-          id: "object " + (f.cluster ?? "") + f.id, label: f.name, group: "Objects", note: `${f.kind}${f.namespace ? " in " + f.namespace : ""}${several.value && f.cluster ? " of " + f.cluster : ""}`,
-          to: href("object", { cluster: several.peek() ? f.cluster : undefined, resource: f.resource, namespace: f.namespace ?? "", name: f.name }),
+          id: "object " + (f.cluster ?? "") + f.id, label: f.name, group: "Objects", note: `${f.kind}${f.namespace ? " in " + f.namespace : ""}${clusterOf(f) ? " of " + f.cluster : ""}`,
+          to: placeOf(f),
         }));
         setObjects({ text, hits });
       }, (e: Error) => !stop.signal.aborted && setObjects({ text, hits: [], error: e.message }));
@@ -118,7 +119,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
       .slice(0, w ? 12 : 8);
     const kindHits = kinds.map(({ r }): Hit => ({
       id: "kind " + keyOf(r), label: headingOf(r), to: objectsOf(r), group: "Kinds", state: r.state,
-      note: [several.value ? r.cluster : "", r.name, r.shortNames?.join(" ") ?? "", readable(r) ? count(r.objects) : r.state].filter(Boolean).join("  ·  "),
+      note: [mixed.value ? r.cluster : "", r.name, r.shortNames?.join(" ") ?? "", readable(r) ? count(r.objects) : r.state].filter(Boolean).join("  ·  "),
     }));
     const found = objects.text === text ? objects.hits : [];
     // A kind that is meant by its own name goes before objects that have it in theirs.

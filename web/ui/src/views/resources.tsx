@@ -2,7 +2,7 @@ import { useComputed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { bytes, count, duration, plural, rate, seconds } from "../format";
 import { objectsOf } from "../places";
-import { ageOf, keyOf, known, now, rates, readable, resources, several, type Resource } from "../resources";
+import { ageOf, keyOf, known, now, rates, readable, resources, mixed, type Resource } from "../resources";
 import { params, update } from "../route";
 import { StateIcon, StateMark } from "../ui";
 import type { State } from "../api";
@@ -46,7 +46,7 @@ function NameCell({ r }: { r: Resource }) {
   const [short, ...group] = r.name.split(".");
   return (
     <a href={objectsOf(r)} title={`${r.kind} ${r.shortNames?.join(" ") ?? ""}`}>
-      {several.value && r.cluster && <span class="soft">{r.cluster} / </span>}
+      {mixed.value && r.cluster && <span class="soft">{r.cluster} / </span>}
       {short}
       {group.length > 0 && <span class="soft">.{group.join(".")}</span>}
     </a>

@@ -3,7 +3,7 @@ import { count, plural } from "../format";
 import { HealthIcon, healthOf, placeOf, Since, splitId, toneOfHealth, trouble, type Verdict } from "../health";
 import { objectOf } from "../places";
 import { usePolled } from "../polled";
-import { find, several, type Resource } from "../resources";
+import { askOf, find, type Resource } from "../resources";
 import { NotAnswered } from "../ui";
 import { Capacity } from "./capacity";
 import { Drain } from "./drain";
@@ -101,9 +101,8 @@ interface Neighbours {
 /** What it names and needs: each leads to it, and what is not there is said. */
 function References({ o, r }: { o: KubeObject; r: Resource }) {
   const m = o.metadata;
-  const q = new URLSearchParams({ direction: "out", depth: "1", limit: "60", ...(several.peek() && r.cluster && { cluster: r.cluster }) });
   const asked = usePolled(m.uid ?? m.name, 15_000, async (signal) =>
-    (await get<Neighbours>(`v1/graph/${encodeURIComponent(r.name)}/${encodeURIComponent(m.namespace || "-")}/${encodeURIComponent(m.name)}?${q}`, signal)).body, String(m.generation));
+    (await get<Neighbours>("v1/graph/" + askOf(r, m.namespace, m.name, { direction: "out", depth: "1", limit: "60" }), signal)).body, String(m.generation));
   const g = asked.value;
   const by = new Map<string, { n: Neighbours["nodes"][number]; why: Set<string> }>();
   for (const e of g?.edges ?? []) {

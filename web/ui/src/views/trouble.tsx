@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { count, plural } from "../format";
 import { everywhere, followHealth, HealthIcon, placeOf, Since, splitId, type Counts, type Verdict } from "../health";
-import { clusters, find, known, several } from "../resources";
+import { clusters, find, known, mixed } from "../resources";
 import { href, params } from "../route";
 import { NotAnswered } from "../ui";
 
@@ -62,7 +62,7 @@ function Line({ v }: { v: Verdict }) {
         <HealthIcon status={v.status} />
         <span class="hidden">{v.status}: </span>
         <span class="what">
-          <span class="soft">{several.value && v.cluster ? v.cluster + " / " : ""}{v.kind} </span>
+          <span class="soft">{mixed.value && v.cluster ? v.cluster + " / " : ""}{v.kind} </span>
           <b>{v.namespace ? v.namespace + "/" : ""}{v.name}</b>{" "}
           {v.reason && <span class={"word tone-" + (v.status === "bad" ? "bad" : "wait")}>{v.reason}</span>}
         </span>
