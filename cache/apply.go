@@ -14,7 +14,7 @@ func (s *Store) Decode(raw []byte, apiVersion, kind string) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !e.filter.match(o.Namespace()) {
+	if !e.holds(o.Namespace(), o.UID()) {
 		o.terms, o.size, o.is = nil, 0, foreign
 		return o, nil
 	}

@@ -13,7 +13,7 @@ func (s *Store) Covers(namespace string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	e := s.extraction.Load()
-	if e.spec.LabelSelector != "" || e.spec.FieldSelector != "" || !e.filter.match(namespace) {
+	if e.spec.Partial() || !e.filter.match(namespace) {
 		return false
 	}
 	src := s.sourceOf(namespace)

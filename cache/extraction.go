@@ -34,6 +34,7 @@ type extraction struct {
 	earlier     []uint32
 	spec        Spec // but for Indexes, which are definitions
 	filter      namespaceFilter
+	shard       *Shard // nil: all of them
 	program     *rawjson.Program
 	names       []string // of indexes, sorted
 	paths       []rawjson.Path
@@ -76,11 +77,20 @@ func compileExtraction(spec Spec) (*extraction, error) {
 	if e.filter, err = newNamespaceFilter(spec.Namespaces); err != nil {
 		return nil, err
 	}
+	if e.shard, err = ParseShard(spec.ShardSelector); err != nil {
+		return nil, err
+	}
 	e.program, err = rawjson.Compile(rawjson.Spec{Extract: e.paths, Drop: drop, Redact: redact})
 	if err != nil {
 		return nil, invalidf("paths", "%v", err)
 	}
 	return e, nil
+}
+
+// holds reports whether an object belongs to the copy, as far as it is not the API server
+// that selects.
+func (e *extraction) holds(namespace, uid string) bool {
+	return e.filter.match(namespace) && (e.shard == nil || e.shard.holds(namespace, uid))
 }
 
 // withIndexes is e under other index definitions.

@@ -68,8 +68,9 @@ func (h Holdings) Newest(n int) []*Object {
 	return newest
 }
 
-// Selects reports whether the Store keeps objects of a namespace.
-func (s *Store) Selects(namespace string) bool { return s.filter.match(namespace) }
+// Selects reports whether the Store keeps an object, as far as it is not the API server that
+// selects.
+func (s *Store) Selects(namespace, uid string) bool { return s.extraction.Load().holds(namespace, uid) }
 
 // SaveAnew makes the next batch a Reset that holds everything.
 func (s *Store) SaveAnew() {

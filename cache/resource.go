@@ -2,6 +2,7 @@ package cache
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -86,6 +87,9 @@ type Spec struct {
 	// list and watch, in its grammar.
 	LabelSelector string
 	FieldSelector string
+	// ShardSelector is sent to the API server, too (KEP-5866). One that does not know it
+	// sends all objects: those of other shards are left out here.
+	ShardSelector string `json:",omitempty"`
 	// Indexes maps an index name to the field path it covers. The built-in
 	// indexes (namespace, label, owner) are not named here.
 	Indexes map[string]string
@@ -104,6 +108,18 @@ type Spec struct {
 	// changing their resourceVersion, so it is part of a snapshot's scope.
 	CRDUID        string
 	CRDGeneration int64
+}
+
+// Partial reports whether objects are left out by something other than their namespace, so
+// that what is not in the copy may be there nevertheless.
+func (s Spec) Partial() bool {
+	return s.LabelSelector != "" || s.FieldSelector != "" || s.ShardSelector != ""
+}
+
+// SameSelection reports whether both Specs are about the same objects.
+func (s Spec) SameSelection(as Spec) bool {
+	return slices.Equal(s.Namespaces, as.Namespaces) && s.LabelSelector == as.LabelSelector &&
+		s.FieldSelector == as.FieldSelector && s.ShardSelector == as.ShardSelector
 }
 
 // Selects reports whether the objects of a namespace belong to the copy.

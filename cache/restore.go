@@ -46,7 +46,7 @@ func (s *Store) RestoreFrom(saved Saved, loaded *Restoring) error {
 	c := newContents(e)
 	kept := 0
 	for _, o := range objs {
-		if e.filter.match(o.Namespace()) {
+		if e.holds(o.Namespace(), o.UID()) {
 			c.load(o)
 			kept++
 		}

@@ -18,7 +18,7 @@ import (
 func (s *Store) retell(from *Store, events []Event) ([]ringEntry, error) {
 	remembered := s.ring.entriesNow()
 	was, is := s.extraction.Load().spec, from.extraction.Load().spec
-	selection := !slices.Equal(was.Namespaces, is.Namespaces) || was.LabelSelector != is.LabelSelector || was.FieldSelector != is.FieldSelector
+	selection := !was.SameSelection(is)
 	switch {
 	case selection:
 		remembered = nil

@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/sharding"
+	apiserversharding "k8s.io/apiserver/pkg/sharding"
 )
 
 // Shard is a part of all objects by the hash of one of their fields, as KEP-5866 has it: readers
 // that each ask for another one read every object once. It is immutable.
 type Shard struct {
 	selector string
-	field    func(*Object) string
+	field    func(namespace, uid string) string
 	ranges   []hashRange // in order
 }
 
@@ -24,9 +25,9 @@ type Shard struct {
 type hashRange struct{ first, last uint64 }
 
 // shardFields are what objects are parted by.
-var shardFields = map[string]func(*Object) string{
-	"object.metadata.uid":       (*Object).UID,
-	"object.metadata.namespace": (*Object).Namespace,
+var shardFields = map[string]func(namespace, uid string) string{
+	"object.metadata.uid":       func(_, uid string) string { return uid },
+	"object.metadata.namespace": func(namespace, _ string) string { return namespace },
 }
 
 // NewShard is the Shard of a selector, nil of one that is empty: all objects.
@@ -48,6 +49,18 @@ func NewShard(s sharding.Selector) (*Shard, error) {
 	}
 	shard.ranges = mergedRanges(shard.ranges)
 	return shard, nil
+}
+
+// ParseShard reads a selector as KEP-5866 writes it; nil is all objects.
+func ParseShard(selector string) (*Shard, error) {
+	if selector == "" {
+		return nil, nil
+	}
+	s, err := apiserversharding.Parse(selector)
+	if err != nil {
+		return nil, invalidf("shardSelector", "%v", err)
+	}
+	return NewShard(s)
 }
 
 // mergedRanges has each hash in one range at most, in order: a selector may be of a thousand of them.
@@ -85,11 +98,13 @@ func parseHashRange(r sharding.ShardRangeRequirement) (hashRange, error) {
 // String is the selector as API servers write it.
 func (s *Shard) String() string { return s.selector }
 
-// has reports whether o is in the Shard. What objects are parted by does not change in their
-// life.
-func (s *Shard) has(o *Object) bool {
+func (s *Shard) has(o *Object) bool { return s.holds(o.Namespace(), o.UID()) }
+
+// holds reports whether an object is in the Shard. What objects are parted by does not change in
+// their life.
+func (s *Shard) holds(namespace, uid string) bool {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(s.field(o))) // which has no errors
+	_, _ = h.Write([]byte(s.field(namespace, uid))) // which has no errors
 	sum := h.Sum64()
 	_, in := slices.BinarySearchFunc(s.ranges, sum, func(r hashRange, sum uint64) int {
 		switch {

@@ -191,3 +191,67 @@ func BenchmarkShard(b *testing.B) {
 		shard.has(o)
 	}
 }
+
+// TestStoreOfShard: a Store that is to have one shard has that alone of what an API server that
+// knows no shards tells, in lists, events and snapshots, and is as far as all of it.
+func TestStoreOfShard(t *testing.T) {
+	spec := thingSpec
+	spec.ShardSelector = shards(t, "object.metadata.uid", 2)[1].String()
+	s, other := newStore(t, spec), newStore(t, thingSpec)
+	selector, err := parser.Parse(spec.ShardSelector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := func(uid string) bool {
+		in, err := selector.Matches(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in
+	}
+	uidOf := func(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-%012d", n*0x9e3779b1&0xffffffff, n) }
+	decode := func(s *Store, n, version int) *Object {
+		o, err := s.Decode(simple("a", fmt.Sprint("x", n), uidOf(n), fmt.Sprint(version)), "example.com/v1", "Thing")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	var listed, all []*Object
+	for n := range 50 {
+		listed, all = append(listed, decode(s, n, 10)), append(all, decode(other, n, 10))
+	}
+	s.Replace("", listed, "100")
+	other.Replace("", all, "100")
+	for n := range 100 {
+		s.Apply("", Modified, decode(s, n, 101+n))
+		other.Apply("", Modified, decode(other, n, 101+n))
+	}
+	for n := range 10 {
+		s.Apply("", Deleted, decode(s, n, 300+n))
+		other.Apply("", Deleted, decode(other, n, 300+n))
+	}
+	batch, _ := other.TakeChanges()
+	restored := newStore(t, spec)
+	if err := restored.Restore(batch.Saved, slices.Collect(batch.Records())); err != nil {
+		t.Fatal(err)
+	}
+	for what, s := range map[string]*Store{"told": s, "restored": restored} {
+		held := 0
+		for n := range 100 {
+			uid := uidOf(n)
+			_, ok := s.Get(Key{Namespace: "a", Name: fmt.Sprint("x", n)})
+			if want := n >= 10 && mine(uid); ok != want || s.Selects("a", uid) != mine(uid) {
+				t.Errorf("%s: object %d is held: %v, want %v; it is selected: %v", what, n, ok, want, s.Selects("a", uid))
+			} else if ok {
+				held++
+			}
+		}
+		if b, ok := s.TakeChanges(); !ok || b.Saved.ResourceVersions[""] != "309" || held < 10 || held > 80 {
+			t.Errorf("%s: %d objects of %+v", what, held, b.Saved)
+		}
+		if s.Covers("a") {
+			t.Errorf("%s: it is said to have all objects", what)
+		}
+	}
+}

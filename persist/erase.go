@@ -38,8 +38,7 @@ func marked(tx *bbolt.Tx) bool {
 // out. A rule that leaves out less is not told from one that leaves out more: both are
 // rare.
 func takesAway(before, after *cache.Spec) bool {
-	return !slices.Equal(before.Namespaces, after.Namespaces) ||
-		before.LabelSelector != after.LabelSelector || before.FieldSelector != after.FieldSelector ||
+	return !before.SameSelection(*after) ||
 		!slices.Equal(before.Drop, after.Drop) || !slices.Equal(before.Redact, after.Redact)
 }
 

@@ -41,6 +41,7 @@ type resourceItem struct {
 	Namespaces    []string `json:"namespaces,omitempty"`
 	LabelSelector string   `json:"labelSelector,omitempty"`
 	FieldSelector string   `json:"fieldSelector,omitempty"`
+	ShardSelector string   `json:"shardSelector,omitempty"`
 
 	// Redacted are paths whose values are served as "": who shows them can say so.
 	Redacted []string `json:"redacted,omitempty"`
@@ -91,7 +92,7 @@ func itemOf(s cache.Status) resourceItem {
 	item := resourceItem{
 		Cluster: s.Spec.Cluster, Group: s.Spec.GVR.Group, Version: s.Spec.GVR.Version, Resource: s.Spec.GVR.Resource,
 		Name: s.Spec.Name(), Kind: s.Spec.Kind, Singular: s.Spec.Singular, ShortNames: s.Spec.ShortNames, Namespaced: s.Spec.Namespaced,
-		Namespaces: s.Spec.Namespaces, LabelSelector: s.Spec.LabelSelector, FieldSelector: s.Spec.FieldSelector, Redacted: s.Spec.Redact,
+		Namespaces: s.Spec.Namespaces, LabelSelector: s.Spec.LabelSelector, FieldSelector: s.Spec.FieldSelector, ShardSelector: s.Spec.ShardSelector, Redacted: s.Spec.Redact,
 		State: s.State, Reason: s.Reason, Since: s.Since.UTC(), Objects: s.Objects, Bytes: s.Bytes, RawBytes: s.RawBytes,
 		ResourceVersion: s.ResourceVersion, LastEventTime: s.LastEvent.UTC(), ProvenTime: s.Proof.UTC(),
 		Indexes: append([]string{}, s.Indexes...),
@@ -121,7 +122,7 @@ func seenStatus(s cache.Status, scope cache.Scope) cache.Status {
 	// Of a rule's namespaces those are named that something is seen of.
 	seen.Spec.Namespaces = seenNamespaces(s.Spec.Namespaces, scope)
 	if scope.Empty() {
-		seen.Spec.LabelSelector, seen.Spec.FieldSelector, seen.Spec.Redact = "", "", nil
+		seen.Spec.LabelSelector, seen.Spec.FieldSelector, seen.Spec.ShardSelector, seen.Spec.Redact = "", "", "", nil
 		seen.Since, seen.Proof, seen.Missing = time.Time{}, time.Time{}, nil
 		return seen
 	}

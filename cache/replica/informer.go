@@ -323,8 +323,7 @@ func sameCopy(a, b cache.Spec) bool {
 // sameRule is sameCopy but for the definition of a custom resource.
 func sameRule(a, b cache.Spec) bool {
 	return a.Resource == b.Resource && a.Kind == b.Kind && a.Namespaced == b.Namespaced &&
-		slices.Equal(a.Namespaces, b.Namespaces) &&
-		a.LabelSelector == b.LabelSelector && a.FieldSelector == b.FieldSelector &&
+		a.SameSelection(b) &&
 		slices.Equal(a.Drop, b.Drop) && slices.Equal(a.Redact, b.Redact) &&
 		a.Aggregated == b.Aggregated
 }

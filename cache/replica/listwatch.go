@@ -167,7 +167,7 @@ func (w *cancelledWatch) Stop() {
 }
 
 func (s *source) selectors(opts *metav1.ListOptions) {
-	opts.LabelSelector, opts.FieldSelector = s.spec.LabelSelector, s.spec.FieldSelector
+	opts.LabelSelector, opts.FieldSelector, opts.ShardSelector = s.spec.LabelSelector, s.spec.FieldSelector, s.spec.ShardSelector
 }
 
 // acquire takes a place among the syncs that may run at once. Without it, all

@@ -159,7 +159,7 @@ func (s *source) eachRef(ctx context.Context, visit func(cache.Key, ref) error) 
 		}
 		for i := range page.Items {
 			o := &page.Items[i]
-			if !s.store.Selects(o.Namespace) {
+			if !s.store.Selects(o.Namespace, string(o.UID)) {
 				continue
 			}
 			if err := visit(cache.Key{Namespace: o.Namespace, Name: o.Name}, ref{string(o.UID), o.ResourceVersion}); err != nil {
@@ -210,7 +210,7 @@ func (s *source) sameObject(ctx context.Context, key cache.Key) (bool, error) {
 			return true, nil
 		case time.Now().After(deadline):
 			// An object the selectors do not match any more is not held.
-			return err == nil && !ok && (s.spec.LabelSelector != "" || s.spec.FieldSelector != ""), nil
+			return err == nil && !ok && s.spec.Partial(), nil
 		}
 		if !sleep(ctx, s.grace/20) {
 			return false, ctx.Err()

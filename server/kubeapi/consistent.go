@@ -212,7 +212,7 @@ func (a *API) askHorizon(ctx context.Context, t *target, src cache.StoreSource) 
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {horizonWatch},
 		"resourceVersion": {src.Version},
 	}
-	for name, selector := range map[string]string{"labelSelector": spec.LabelSelector, "fieldSelector": spec.FieldSelector} {
+	for name, selector := range map[string]string{"labelSelector": spec.LabelSelector, "fieldSelector": spec.FieldSelector, "shardSelector": spec.ShardSelector} {
 		if selector != "" {
 			q.Set(name, selector)
 		}

@@ -76,7 +76,7 @@ func (a *API) warnPartial(w http.ResponseWriter, t *target) {
 	spec := t.spec()
 	what := ""
 	switch {
-	case spec.LabelSelector != "" || spec.FieldSelector != "":
+	case spec.Partial():
 		what = "only the " + spec.Name() + " that its configuration selects"
 	case t.namespace == "" && spec.Namespaced && !t.reader.Watches(""):
 		what = spec.Name() + " of some namespaces only"

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +59,7 @@ func TestShards(t *testing.T) {
 	t.Run("lists", func(t *testing.T) { checkShardLists(t, c, i) })
 	t.Run("mistakes", func(t *testing.T) { checkShardMistakes(t, c, i) })
 
+	checkHalves := startHalves(t, c)
 	ours, theirs := map[string]holder{}, map[string]holder{}
 	var selectors [][]string
 	for _, field := range []string{"object.metadata.uid", "object.metadata.namespace"} {
@@ -97,6 +99,86 @@ func TestShards(t *testing.T) {
 			}
 			return nil
 		})
+	}
+	checkHalves()
+}
+
+// TestShardsOfAny: informerds that share a resource do so at an API server that knows no shards.
+func TestShardsOfAny(t *testing.T) {
+	inTurn(t, &smallLane)
+	c := smallCluster(t)
+	check := startHalves(t, c)
+	churnMaps(t, c, "halves")
+	check()
+}
+
+// startHalves starts two informerds that each watch one half of all ConfigMaps. The check is for
+// after churn: they hold every object, each one of them, also after a start on the snapshot. The
+// API server was asked for halves.
+func startHalves(t *testing.T, c *harness.Cluster) (check func()) {
+	t.Helper()
+	mark := c.AuditMark(t)
+	var halves []*harness.Informerd
+	for n, s := range shardSelectors("object.metadata.uid", 2) {
+		i := harness.StartInformerd(t, harness.Options{
+			Kubeconfig: c.Kubeconfig("admin"), Snapshot: filepath.Join(t.TempDir(), fmt.Sprint("half-", n)), Verify: time.Minute,
+			Rules: fmt.Sprintf("  - match: [configmaps]\n    shardSelector: %q\n", s),
+		})
+		i.WaitLive(t, syncTime, "configmaps")
+		halves = append(halves, i)
+	}
+	equal := func() error {
+		want, err := serverVersions(t, c, configMaps)
+		if err != nil {
+			return err
+		}
+		all := versions{}
+		for n, i := range halves {
+			list, err := i.List("configmaps", "")
+			if err != nil {
+				return err
+			}
+			got := versionsOf(list)
+			if len(got) < len(want)/5 {
+				return fmt.Errorf("half %d has %d of %d objects", n, len(got), len(want))
+			}
+			for key, version := range got {
+				if all[key] != "" {
+					return fmt.Errorf("%s is in both halves", key)
+				}
+				all[key] = version
+			}
+		}
+		if diff := cmp.Diff(want, all); diff != "" {
+			return fmt.Errorf("both halves together: -want +got\n%s", diff)
+		}
+		return nil
+	}
+	return func() {
+		t.Helper()
+		harness.Eventually(t, time.Minute, "two halves to be the whole", equal)
+		for _, i := range halves {
+			i.Stop()
+			i.Start()
+			i.WaitLive(t, syncTime, "configmaps")
+		}
+		harness.Eventually(t, time.Minute, "two halves to be the whole after a restart", equal)
+		resources, err := halves[0].Resources()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := resources["configmaps"]; r.Counts.Mended > 0 {
+			t.Errorf("%d differences were mended", r.Counts.Mended)
+		}
+		asked := 0
+		for _, r := range c.Audit(t, mark, "informerd/") {
+			if r.Resource == "configmaps" && strings.Contains(r.URI, "shardSelector=") {
+				asked++
+			}
+		}
+		if asked < 4 { // a list and a watch of each
+			t.Errorf("the API server was asked %d times for a shard", asked)
+		}
 	}
 }
 

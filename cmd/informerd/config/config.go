@@ -120,6 +120,7 @@ type Rule struct {
 	Namespaces    []string
 	LabelSelector string
 	FieldSelector string
+	ShardSelector string
 	// Indexes are paths by the name of their index.
 	Indexes map[string]string
 	// Drop are paths cut out of objects.

@@ -95,6 +95,7 @@ resources:
 - match: &core [pods, nodes.v1, "conf*maps"]
   labelSelector: app in (a, b),!x
   fieldSelector: status.phase!=Failed
+  shardSelector: "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')"
   namespaces: ["shop-*", kube-system]
   indexes: {node: .spec.nodeName, app: "metadata.annotations['a.io/b']"}
   drop: []
@@ -125,6 +126,7 @@ resources:
 				Watch:         true,
 				LabelSelector: "app in (a, b),!x",
 				FieldSelector: "status.phase!=Failed",
+				ShardSelector: "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')",
 				Namespaces:    []string{"shop-*", "kube-system"},
 				Indexes:       map[string]string{"node": "spec.nodeName", "app": "metadata.annotations['a.io/b']"},
 				Drop:          []string{},
@@ -135,7 +137,7 @@ resources:
 				Match:  patterns(t, "*.v1beta1.cert-manager.io"),
 				Drop:   []string{"metadata.managedFields"},
 				Redact: []string{},
-				Line:   20,
+				Line:   21,
 			},
 		},
 	}
@@ -239,9 +241,10 @@ func TestMistakes(t *testing.T) {
 			`f:3:21: resources[0].namespaces[1]: bad namespace "Shop": lower-case letters, digits and -, or a glob of them such as shop-*`,
 			`f:3:30: resources[0].namespaces[3]: "a" is given twice`,
 		}},
-		{"selectors", "resources:\n- match: [pods]\n  labelSelector: a in b\n  fieldSelector: phase", []string{
+		{"selectors", "resources:\n- match: [pods]\n  labelSelector: a in b\n  fieldSelector: phase\n  shardSelector: \"0/2\"", []string{
 			`f:3:18: resources[0].labelSelector: bad label selector "a in b": unable to parse requirement: found 'b' expected: '(': write one such as app=shop,tier in (web, db),!canary`,
 			`f:4:18: resources[0].fieldSelector: bad field selector "phase": invalid selector: 'phase'; can't understand 'phase': write one such as spec.nodeName=n1,status.phase!=Failed`,
+			`f:5:18: resources[0].shardSelector: bad shard selector "0/2": unsupported function "_/_"; only shardRange() and || are allowed: write one such as shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')`,
 		}},
 		{"indexes", `resources:
 - match: [pods]

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/fields"
@@ -48,6 +49,7 @@ func (r *reader) rule(n *yaml.Node, path string, seen *[]placed) Rule {
 		"namespaces":    func(n *yaml.Node, path string) { rule.Namespaces = r.texts(n, path, checkNamespaceGlob) },
 		"labelSelector": func(n *yaml.Node, path string) { rule.LabelSelector, _ = r.checked(n, path, checkLabelSelector) },
 		"fieldSelector": func(n *yaml.Node, path string) { rule.FieldSelector, _ = r.checked(n, path, checkFieldSelector) },
+		"shardSelector": func(n *yaml.Node, path string) { rule.ShardSelector, _ = r.checked(n, path, checkShardSelector) },
 		"indexes":       func(n *yaml.Node, path string) { rule.Indexes, indexes = r.indexes(n, path) },
 		"drop":          func(n *yaml.Node, path string) { rule.Drop = r.cuts(n, path, drop) },
 		"redact":        func(n *yaml.Node, path string) { rule.Redact = r.cuts(n, path, redact) },
@@ -155,6 +157,13 @@ func checkLabelSelector(selector string) error {
 func checkFieldSelector(selector string) error {
 	if _, err := fields.ParseSelector(selector); err != nil {
 		return fmt.Errorf("bad field selector %q: %v: write one such as spec.nodeName=n1,status.phase!=Failed", selector, err)
+	}
+	return nil
+}
+
+func checkShardSelector(selector string) error {
+	if _, err := cache.ParseShard(selector); err != nil {
+		return fmt.Errorf("bad shard selector %q: %s: write one such as shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')", selector, strings.TrimPrefix(err.Error(), "shardSelector: "))
 	}
 	return nil
 }

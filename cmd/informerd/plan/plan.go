@@ -93,6 +93,7 @@ func choose(rules []config.Rule, cluster string, r discovery.Resource) Choice {
 	if spec.Watch {
 		spec.LabelSelector = rule.LabelSelector
 		spec.FieldSelector = rule.FieldSelector
+		spec.ShardSelector = rule.ShardSelector
 		if r.Namespaced {
 			spec.Namespaces = rule.Namespaces
 		}

@@ -64,10 +64,10 @@ func TestChoose(t *testing.T) {
 			Indexes: map[string]string{"type": "type"},
 		}, 0},
 		{"other secrets", `[{match: ["*"]}]`, namespaced("secrets.v1.example.com"), cache.Spec{Watch: true, Drop: managed}, 0},
-		{"selection", `[{match: ["*.apps"], namespaces: ["shop-*"], labelSelector: a=b, fieldSelector: c=d, redact: [spec.x]}]`,
+		{"selection", `[{match: ["*.apps"], namespaces: ["shop-*"], labelSelector: a=b, fieldSelector: c=d, shardSelector: "shardRange(object.metadata.uid, '0x8000000000000000', '0x10000000000000000')", redact: [spec.x]}]`,
 			namespaced("deployments.v1.apps"), cache.Spec{
 				Watch: true, Drop: managed, Redact: []string{"spec.x"},
-				Namespaces: []string{"shop-*"}, LabelSelector: "a=b", FieldSelector: "c=d",
+				Namespaces: []string{"shop-*"}, LabelSelector: "a=b", FieldSelector: "c=d", ShardSelector: "shardRange(object.metadata.uid, '0x8000000000000000', '0x10000000000000000')",
 			}, 0},
 		{"namespaces mean nothing at cluster scope", `[{match: [nodes], namespaces: ["shop-*"]}]`,
 			discovery.Resource{GVR: gvr("nodes.v1"), Versions: []string{"v1"}}, cache.Spec{Watch: true, Drop: managed}, 0},
