@@ -5,7 +5,8 @@
 #   make test     everything CI runs
 #   make bench    the tables of docs/performance.md (SCALE=100000 for that many
 #                 pods, SCALE=1000000 with a stand-in for the cluster,
-#                 BENCHFLAGS='--rows cold,warm' for some of them)
+#                 BENCHFLAGS='--rows cold,warm' for some of them,
+#                 BENCHFLAGS='--clusters 20' for as many pods in so many clusters)
 #   make soak     informerd under faults for MINUTES=60 with SEED=1, against
 #                 etcd's own history, after 200 kills of it with handlers:
 #                 docs/soak.md (KILLS=0 leaves these out, SOAKFLAGS='--only KINDS')

@@ -141,12 +141,27 @@ func (f *fleet) start(ctx context.Context, cold bool) error {
 	if err != nil {
 		return err
 	}
-	memory, err := statusBytes(i.pid(), "RssAnon")
+	highest := stop()
+	memory, err := memoryAtRest(ctx, i.pid())
 	if err != nil {
 		return err
 	}
-	f.cpu, f.memory, f.highest = append(f.cpu, cpu), append(f.memory, memory), append(f.highest, stop())
+	f.cpu, f.memory, f.highest = append(f.cpu, cpu), append(f.memory, memory), append(f.highest, highest)
 	return i.stop()
+}
+
+// restFor is how long a process that does nothing has until what it does not need is given back:
+// Go's runtime collects garbage at the latest two minutes after it did so last.
+const restFor = 150 * time.Second
+
+// memoryAtRest is the anonymous memory of a process that has been left alone.
+func memoryAtRest(ctx context.Context, pid int) (float64, error) {
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-time.After(restFor):
+	}
+	return statusBytes(pid, "RssAnon")
 }
 
 var (
