@@ -47,7 +47,7 @@ export SOURCE_DATE_EPOCH
 devcluster_key := $(shell find cmd/devcluster -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-16)
 devcluster_bin := .cache/devcluster-$(devcluster_key)
 
-.PHONY: build image release manifests deploy-test run test bench soak attack check unit e2e-long unit-race unit-once unit-devcluster e2e devcluster race web web-deps e2e-deps worker-deps web-test web-e2e chromium clean help
+.PHONY: build image release manifests deploy-test run test bench soak attack check unit e2e-long unit-race unit-once unit-devcluster e2e devcluster race postgres web web-deps e2e-deps worker-deps web-test web-e2e chromium clean help
 
 build: ## bin/informerd
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/informerd ./cmd/informerd
@@ -86,7 +86,7 @@ run: build
 # What needs no cluster runs two at a time: much of it is one core's work, or a
 # download. What starts clusters, and times what they do, runs alone.
 test: check
-	@$(MAKE) --no-print-directory -j2 --output-sync=target devcluster unit deploy-test web-test race build e2e-deps worker-deps chromium
+	@$(MAKE) --no-print-directory -j2 --output-sync=target devcluster unit deploy-test web-test race build e2e-deps worker-deps postgres chromium
 	@$(MAKE) --no-print-directory e2e
 	@$(MAKE) --no-print-directory web-e2e
 	@echo 'all tests passed'
@@ -101,20 +101,20 @@ check:
 
 unit: unit-race unit-once unit-devcluster
 
-unit-race:
-	go test -race -timeout 30m $$(go list ./... | grep -v '/test/e2e')
+unit-race: postgres
+	INFORMERD_POSTGRES='$(postgres)' go test -race -timeout 30m $$(go list ./... | grep -v '/test/e2e')
 
 # In the liar's bubbles of testing/synctest the race detector makes Go's runtime
 # crash now and then, so they run without it.
-unit-once: ## allocations, every benchmark once, and what does not bear the race detector
+unit-once: postgres ## allocations, every benchmark once, and what does not bear the race detector
 	go test -count=1 ./cache/replica
-	go test -short -run '^TestAllocations' -bench . -benchtime 1x ./cache/... ./discovery/... ./persist/... ./server/...
+	INFORMERD_POSTGRES='$(postgres)' go test -short -run '^TestAllocations' -bench . -benchtime 1x ./cache/... ./discovery/... ./persist/... ./server/...
 
 unit-devcluster: devcluster
 	cd cmd/devcluster && DEVCLUSTER='$(abspath $(devcluster_bin))' go test -race -timeout 30m ./internal/...
 
-e2e: build devcluster race e2e-deps worker-deps
-	go test -count=1 -timeout 60m ./test/e2e/...
+e2e: build devcluster race e2e-deps worker-deps postgres
+	INFORMERD_POSTGRES='$(postgres)' go test -count=1 -timeout 60m ./test/e2e/...
 
 e2e-long: build devcluster race e2e-deps ## the e2e tests that wait for minutes
 	INFORMERD_E2E_LONG=1 go test -count=1 -timeout 40m -run 'TestFrozenServer|TestRestoredBackup|TestLies|TestDiskFull|TestRollingUpgrade' ./test/e2e/...
@@ -149,6 +149,15 @@ chromium:
 		command -v apt-get >/dev/null || { echo 'the browser tests need Chromium: set CHROMIUM=PROGRAM' >&2; exit 1; }; \
 		echo 'installing Chromium'; \
 		$(call install,chromium fonts-dejavu-core); }
+
+# The folder of PostgreSQL's programs, as Debian has it or as POSTGRES says.
+postgres = $(or $(POSTGRES),$(patsubst %/initdb,%,$(lastword $(wildcard /usr/lib/postgresql/*/bin/initdb))))
+
+postgres: ## the database that tests of docs/postgresql.md need
+	@test -n '$(postgres)' || { \
+		command -v apt-get >/dev/null || { echo 'the tests need PostgreSQL: set POSTGRES to the folder of its programs' >&2; exit 1; }; \
+		echo 'installing PostgreSQL'; \
+		$(call install,postgresql); }
 
 # The packages are called as the programs are.
 worker-deps: ## what the programs of docs/workers need, which e2e tests run

@@ -19,7 +19,10 @@ import (
 	"github.com/informerd/informerd/cache"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// All children are started by one goroutine, which lives as long as the process.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/informerd/informerd/test/child.startOnLauncher.func1.1"))
+}
 
 var (
 	pods        = cache.Resource{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}}

@@ -12,7 +12,6 @@ import (
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/replica"
 	"github.com/informerd/informerd/cmd/informerd/config"
-	"github.com/informerd/informerd/persist"
 	"github.com/informerd/informerd/server/handlers"
 )
 
@@ -24,7 +23,7 @@ type deliveries struct {
 	absences *absences
 }
 
-func newDeliveries(all *fleet, factory *replica.Factory, db *persist.DB, doors *doors, log *slog.Logger) *deliveries {
+func newDeliveries(all *fleet, factory *replica.Factory, db store, doors *doors, log *slog.Logger) *deliveries {
 	if db == nil {
 		return &deliveries{}
 	}

@@ -185,7 +185,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	return err
 }
 
-func factoryOptions(cfg *config.Config, db *persist.DB, reason string, log *slog.Logger) replica.Options {
+func factoryOptions(cfg *config.Config, db store, reason string, log *slog.Logger) replica.Options {
 	options := replica.Options{
 		SnapshotsDisabled: reason,
 		SaveInterval:      cfg.Snapshot.Interval,
@@ -194,39 +194,61 @@ func factoryOptions(cfg *config.Config, db *persist.DB, reason string, log *slog
 		Sound:             health.SoundOf,
 		Log:               log,
 	}
-	if db != nil { // a nil *persist.DB would not be a nil Snapshots
+	if db != nil { // no store is no Snapshots
 		options.Snapshots = db
 	}
 	return options
 }
 
-// documents is where the server keeps documents; a nil *persist.DB would not be
-// a nil kubeapi.Documents.
-func documents(db *persist.DB) kubeapi.Documents {
+// documents is where the server keeps documents; no store is no kubeapi.Documents.
+func documents(db store) kubeapi.Documents {
 	if db == nil {
 		return nil
 	}
 	return db
 }
 
-// openSnapshot opens the snapshot file. Whatever is wrong with it, informerd
-// serves on from memory: db is nil then, and reason says why.
-func openSnapshot(cfg config.Snapshot, log *slog.Logger) (db *persist.DB, reason string) {
-	if cfg.Path == "" {
+// store is what outlives the process: a file, or tables of a database.
+type store interface {
+	cache.Snapshots
+	cache.Ledgers
+	kubeapi.Documents
+	Close() error
+}
+
+var (
+	_ store = (*persist.DB)(nil)
+	_ store = (*persist.Postgres)(nil)
+)
+
+// openSnapshot opens the snapshot. Whatever is wrong with it, informerd serves on from
+// memory: of a file that cannot be used db is nil, and reason says why; a database is asked
+// again and again.
+func openSnapshot(cfg config.Snapshot, log *slog.Logger) (db store, reason string) {
+	if !cfg.Kept() {
 		return nil, "left out by the configuration"
+	}
+	if p := cfg.Postgres; p != nil {
+		db, err := persist.OpenPostgres(persist.PostgresOptions{URL: p.URL, PasswordFile: p.PasswordFile, Schema: p.Schema, Log: log})
+		if err != nil {
+			log.Error("cannot use the database of the snapshot, serving from memory only", "err", err)
+			return nil, err.Error()
+		}
+		return db, ""
 	}
 	keys, err := keyFile(cfg.KeyFile).read()
 	if err == nil { // without its keys nothing may be written
-		db, err = persist.Open(persist.Options{Path: cfg.Path, Keys: keys, Log: log})
+		file, ferr := persist.Open(persist.Options{Path: cfg.Path, Keys: keys, Log: log})
+		if ferr == nil {
+			return file, ""
+		}
+		err = ferr
 	}
-	if err != nil {
-		log.Error("cannot use the snapshot, serving from memory only", "path", cfg.Path, "err", err)
-		return nil, err.Error()
-	}
-	return db, ""
+	log.Error("cannot use the snapshot, serving from memory only", "path", cfg.Path, "err", err)
+	return nil, err.Error()
 }
 
-func closeSnapshot(db *persist.DB) error {
+func closeSnapshot(db store) error {
 	if err := db.Close(); err != nil {
 		return fmt.Errorf("close snapshot: %w", err)
 	}
@@ -234,7 +256,7 @@ func closeSnapshot(db *persist.DB) error {
 }
 
 // savedCopies are those of the snapshot. Nothing about a snapshot is a reason not to start.
-func savedCopies(db *persist.DB, log *slog.Logger) []cache.Saved {
+func savedCopies(db store, log *slog.Logger) []cache.Saved {
 	if db == nil {
 		return nil
 	}
@@ -248,7 +270,7 @@ func savedCopies(db *persist.DB, log *slog.Logger) []cache.Saved {
 // forgetUnwatched deletes the snapshots of resources that the configuration has
 // left out, or whose cluster it has, since they were made: what is not watched is
 // not kept.
-func forgetUnwatched(rules []config.Rule, clusters []config.Cluster, db *persist.DB, log *slog.Logger) {
+func forgetUnwatched(rules []config.Rule, clusters []config.Cluster, db store, log *slog.Logger) {
 	if db == nil {
 		return // nothing is kept
 	}

@@ -105,7 +105,10 @@ func (s *settings) serveFlags(cmd *cobra.Command) {
 		return server.CheckProfilesAddr(v)
 	})
 	s.flag(cmd, "snapshot", "snapshot `file`; \"\" keeps everything in memory only", func(c *config.Config, v string) error {
-		c.Snapshot.Path = v
+		if v != "" && c.Snapshot.Postgres != nil {
+			return errors.New("the configuration has its snapshot in a database: leave that out for a file")
+		}
+		c.Snapshot.Path, c.Snapshot.Postgres = v, nil
 		return nil
 	})
 	s.flag(cmd, "log-format", "`format` of logs: text or json", func(c *config.Config, v string) error {

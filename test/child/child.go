@@ -48,7 +48,8 @@ func startOnLauncher(cmd *exec.Cmd) error {
 	return <-result
 }
 
-// Start starts cmd with its output appended to the file log. It gets the signal death
+// Start starts cmd, as who its SysProcAttr.Credential says, with its output appended to
+// the file log. It gets the signal death
 // when this process ends, where the system can do that.
 func Start(name string, cmd *exec.Cmd, log string, death syscall.Signal) (*Process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -57,7 +58,14 @@ func Start(name string, cmd *exec.Cmd, log string, death syscall.Signal) (*Proce
 	}
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, out
+	as := cmd.SysProcAttr
 	cmd.SysProcAttr = childAttributes(death)
+	if as != nil && as.Credential != nil {
+		if cmd.SysProcAttr == nil {
+			cmd.SysProcAttr = &syscall.SysProcAttr{}
+		}
+		cmd.SysProcAttr.Credential = as.Credential
+	}
 	p := &Process{name: name, cmd: cmd, log: log, done: make(chan struct{})}
 	if err := startOnLauncher(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)

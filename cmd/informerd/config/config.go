@@ -84,12 +84,27 @@ type Folder struct {
 
 // Snapshot says where the copy outlives the process.
 type Snapshot struct {
-	// Path is the file; "" keeps everything in memory only.
+	// Path is the file; "" keeps everything in memory only, unless there is Postgres.
 	Path string
+	// Postgres is a database in the place of the file; nil for none.
+	Postgres *Postgres
 	// KeyFile has the keys that it is encrypted with; "" leaves it as it is.
 	KeyFile string
 	// Interval is the time between two commits.
 	Interval time.Duration
+}
+
+// Kept reports whether there is anything that outlives the process.
+func (s Snapshot) Kept() bool { return s.Path != "" || s.Postgres != nil }
+
+// Postgres says where a PostgreSQL database is.
+type Postgres struct {
+	// URL is without a password.
+	URL string
+	// PasswordFile holds it; "" for none.
+	PasswordFile string
+	// Schema is where the tables are.
+	Schema string
 }
 
 // Verify says how often the copy is compared with the cluster.
@@ -210,6 +225,7 @@ func (c *Config) NeedsRestart(next *Config) []string {
 		{"pprof", c.Pprof != next.Pprof},
 		{"prepare", c.Prepare != next.Prepare},
 		{"snapshot.path", c.Snapshot.Path != next.Snapshot.Path},
+		{"snapshot.postgres", !reflect.DeepEqual(c.Snapshot.Postgres, next.Snapshot.Postgres)},
 		{"snapshot.encryption", c.Snapshot.KeyFile != next.Snapshot.KeyFile},
 		{"snapshot.interval", c.Snapshot.Interval != next.Snapshot.Interval},
 		{"verify.interval", c.Verify != next.Verify},

@@ -154,7 +154,7 @@ func TestMistakes(t *testing.T) {
 		{"unknown key", "lisen: x", []string{`f:1:1: lisen: unknown key, did you mean "listen"?`}},
 		{"unknown key, nothing near", "a:\nsnapshot:\n  zzzzzzzz: 1", []string{
 			`f:1:1: a: unknown key, known are audit, authentication, authorization, clusters, handlers, kubernetes, listen, log, pprof, prepare, references, resources, search, snapshot, syncs, tls, verify`,
-			`f:3:3: snapshot.zzzzzzzz: unknown key, known are encryption, interval, path`,
+			`f:3:3: snapshot.zzzzzzzz: unknown key, known are encryption, interval, path, postgres`,
 		}},
 		{"case", "resources:\n- match: [pods]\n  labelselector: a=b", []string{
 			`f:3:3: resources[0].labelselector: unknown key, did you mean "labelSelector"?`,
@@ -216,6 +216,12 @@ func TestMistakes(t *testing.T) {
 			`f:6:11: clusters[2].folder: must be the path of a folder with kubeconfigs`,
 			`f:8:16: clusters[3].namespaces[0]: bad namespace "A": lower-case letters, digits and -, at most 63 of them`,
 		}},
+		{"postgres", "snapshot:\n  path: a.db\n  postgres: {url: \"postgres://u@h/d\"}\n  encryption: {keyFile: k}", []string{
+			`f:2:9: snapshot.path: a snapshot is in a file or in a database: leave path out beside postgres`,
+			`f:4:15: snapshot.encryption: only a file is encrypted: leave it out beside postgres, and see to the database's own`,
+		}},
+		{"postgres without", "snapshot: {postgres: {}}", []string{`f:1:22: snapshot.postgres: must begin with postgres://, as in postgres://informerd@db.example.com/informerd?sslmode=verify-full`}},
+		{"postgres password", "snapshot: {postgres: {url: 'postgres://u:secret@h/d'}}", []string{`f:1:28: snapshot.postgres.url: has a password, which whoever reads the configuration sees: put it in passwordFile`}},
 		{"no rules", "resources: []", []string{`f:1:12: resources: has no rules and would watch nothing: leave it out for the built-in rules`}},
 		{"match missing", "resources:\n- watch: true", []string{`f:2:3: resources[0]: needs match: the resources it is for, such as match: [pods] or match: ["*"]`}},
 		{"match empty", "resources:\n- match: []", []string{`f:2:10: resources[0].match: is empty: name the resources it is for, such as [pods] or ["*"]`}},

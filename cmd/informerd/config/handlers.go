@@ -352,8 +352,8 @@ func (r *reader) number(n *yaml.Node, path string, least, most float64) float64 
 
 // CheckHandlers says why handlers cannot be run with the rest of c.
 func (c *Config) CheckHandlers() error {
-	if len(c.Handlers) > 0 && c.Snapshot.Path == "" {
-		return errors.New("handlers need snapshot.path: what was delivered is saved with the copy, and without it a restart would deliver everything again or lose what changed")
+	if len(c.Handlers) > 0 && !c.Snapshot.Kept() {
+		return errors.New("handlers need snapshot.path or snapshot.postgres: what was delivered is saved with the copy, and without it a restart would deliver everything again or lose what changed")
 	}
 	return nil
 }

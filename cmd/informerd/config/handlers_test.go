@@ -121,7 +121,7 @@ func TestHandlerMistakes(t *testing.T) {
 		"keys of claims": {begin + ", maxLease: 1m, webhook: {url: https://a}}", []string{`f:2: handlers[0].maxLease: is for a handler without a sink, whose keys are claimed, and this one has webhook`}},
 		"rate":           {begin + ", rate: fast, webhook: {url: https://a}}", []string{`f:2: handlers[0].rate: is "fast", needs a number from 0.001 to 100000`}},
 		"concurrency":    {begin + ", concurrency: 257, webhook: {url: https://a}}", []string{`f:2: handlers[0].concurrency: 257 is out of range: from 1 to 256`}},
-		"no snapshot":    {"snapshot: {path: ''}\n" + begin + "}", []string{`f:3: handlers: handlers need snapshot.path: what was delivered is saved with the copy, and without it a restart would deliver everything again or lose what changed`}},
+		"no snapshot":    {"snapshot: {path: ''}\n" + begin + "}", []string{`f:3: handlers: handlers need snapshot.path or snapshot.postgres: what was delivered is saved with the copy, and without it a restart would deliver everything again or lose what changed`}},
 		"no list":        {"handlers: {name: a}", []string{`f:1: handlers: is a mapping, needs a list`}},
 		"webhook": {begin + ", webhook: {mode: binry, timeout: 1ms, headerFiles: {Host: a, x y: b}, allowPrivate: ['a b'], tls: {certFile: a}}}", []string{
 			`f:2: handlers[0].webhook: needs url, such as url: https://hooks.example.com/informerd`,

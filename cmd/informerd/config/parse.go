@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/informerd/informerd/persist"
 	"github.com/informerd/informerd/server"
 	"github.com/informerd/informerd/server/kubeapi"
 )
@@ -163,16 +164,55 @@ func (r *reader) path(to *string) func(n *yaml.Node, path string) {
 }
 
 func (r *reader) snapshot(n *yaml.Node, path string, s *Snapshot) {
+	var file, encryption *yaml.Node
 	r.mapping(n, path, fieldsOf{
 		"path": func(n *yaml.Node, path string) {
-			file, _ := r.text(n, path)
-			s.Path = expandHome(file)
+			name, _ := r.text(n, path)
+			s.Path, file = expandHome(name), n
 		},
-		"encryption": func(n *yaml.Node, path string) { r.encryption(n, path, s) },
+		"postgres": func(n *yaml.Node, path string) { s.Postgres = r.postgres(n, path) },
+		"encryption": func(n *yaml.Node, path string) {
+			encryption = n
+			r.encryption(n, path, s)
+		},
 		"interval": func(n *yaml.Node, path string) {
 			s.Interval = r.duration(n, path, false, 100*time.Millisecond, time.Hour, s.Interval)
 		},
 	})
+	if s.Postgres == nil {
+		return
+	}
+	if file != nil && s.Path != "" {
+		r.errorf(file, join(path, "path"), "a snapshot is in a file or in a database: leave path out beside postgres")
+	}
+	if encryption != nil {
+		r.errorf(encryption, join(path, "encryption"), "only a file is encrypted: leave it out beside postgres, and see to the database's own")
+	}
+	s.Path = ""
+}
+
+// postgres reads where the database is; a problem is told where it is. Nil if it is none.
+func (r *reader) postgres(n *yaml.Node, path string) *Postgres {
+	p := &Postgres{Schema: persist.DefaultSchema}
+	said := len(r.errs)
+	var url *yaml.Node
+	r.mapping(n, path, fieldsOf{
+		"url":          func(n *yaml.Node, path string) { p.URL, _ = r.text(n, path); url = n },
+		"passwordFile": r.path(&p.PasswordFile),
+		"schema":       func(n *yaml.Node, path string) { p.Schema, _ = r.text(n, path) },
+	})
+	if len(r.errs) > said {
+		return nil
+	}
+	at := n
+	if url != nil {
+		at, path = url, join(path, "url")
+	}
+	if err := persist.CheckPostgres(persist.PostgresOptions{URL: p.URL, Schema: p.Schema}); err != nil {
+		r.errorf(at, path, "%v", err)
+		return nil
+	}
+	return p
 }
 
 // encryption reads where the keys are. An empty name is no way to say that there is no

@@ -34,6 +34,8 @@ type Options struct {
 	Kubeconfig string
 	// Snapshot is its snapshot file; empty: none.
 	Snapshot string
+	// Postgres is the URL of the database that has its snapshot in the place of a file.
+	Postgres string
 	// Rules is the resources: section of its config.yaml; empty: the built-in
 	// rules.
 	Rules string
@@ -164,8 +166,12 @@ func (i *Informerd) WriteRules(rules string) {
 	if level == "" {
 		level = "info"
 	}
-	config := fmt.Sprintf("listen: %s\nclusters:\n- name: default\n  kubeconfig: %q\nsnapshot:\n  path: %q\n  interval: 200ms\nlog:\n  level: %s\n",
-		i.opts.Address, i.opts.Kubeconfig, i.opts.Snapshot, level)
+	place := fmt.Sprintf("path: %q", i.opts.Snapshot)
+	if i.opts.Postgres != "" {
+		place = fmt.Sprintf("postgres: {url: %q}", i.opts.Postgres)
+	}
+	config := fmt.Sprintf("listen: %s\nclusters:\n- name: default\n  kubeconfig: %q\nsnapshot:\n  %s\n  interval: 200ms\nlog:\n  level: %s\n",
+		i.opts.Address, i.opts.Kubeconfig, place, level)
 	if i.opts.TLS {
 		config += fmt.Sprintf("tls: {certFile: %q, keyFile: %q}\n", i.CAFile(), i.keyFile())
 	}

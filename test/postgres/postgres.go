@@ -1,0 +1,258 @@
+// Package postgres runs PostgreSQL for tests: one server with a data folder of its own, on
+// a free port of loopback, which can be stopped, killed, frozen and started again.
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/informerd/informerd/test/child"
+)
+
+// Server is one PostgreSQL.
+type Server struct {
+	tb      testing.TB
+	dir     string
+	bin     string
+	port    int
+	process *child.Process
+	runs    int
+}
+
+// Start starts a server, which is stopped at the end of the test. Without PostgreSQL on
+// the machine the test is skipped, unless INFORMERD_POSTGRES says where it is.
+func Start(tb testing.TB) *Server {
+	tb.Helper()
+	bin, err := binaries()
+	if err != nil {
+		if os.Getenv("INFORMERD_POSTGRES") != "" {
+			tb.Fatal(err)
+		}
+		tb.Skipf("%v: make postgres installs it", err)
+	}
+	dir, err := os.MkdirTemp("", "informerd-postgres-")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := &Server{tb: tb, dir: dir, bin: bin}
+	tb.Cleanup(s.cleanup)
+	if err := s.give(dir); err != nil {
+		tb.Fatal(err)
+	}
+	out, err := s.command("initdb", "-D", s.data(), "-U", "postgres", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync").CombinedOutput()
+	if err != nil {
+		tb.Fatalf("initdb: %v\n%s", err, out)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s.port = l.Addr().(*net.TCPAddr).Port
+	if err := l.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	s.Up()
+	return s
+}
+
+// binaries is the folder of PostgreSQL's programs.
+func binaries() (string, error) {
+	var folders []string
+	if dir := os.Getenv("INFORMERD_POSTGRES"); dir != "" {
+		folders = append(folders, dir)
+	} else {
+		installed, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+		slices.Reverse(installed) // the newest first
+		folders = append(folders, installed...)
+		if path, err := exec.LookPath("initdb"); err == nil {
+			folders = append(folders, filepath.Dir(path))
+		}
+	}
+	for _, dir := range folders {
+		if _, err := os.Stat(filepath.Join(dir, "initdb")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", errors.New("there is no PostgreSQL")
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// URL leads to the database postgres.
+func (s *Server) URL() string {
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", s.port)
+}
+
+// credential is of whom it runs as: PostgreSQL does not run as root.
+func credential() (*syscall.Credential, error) {
+	if os.Getuid() != 0 {
+		return nil, nil //nolint:nilnil // as who runs the test
+	}
+	u, err := user.Lookup("nobody")
+	if err != nil {
+		return nil, err
+	}
+	uid, uerr := strconv.Atoi(u.Uid)
+	gid, gerr := strconv.Atoi(u.Gid)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(uerr, gerr)
+}
+
+// give makes a folder the server's.
+func (s *Server) give(dir string) error {
+	c, err := credential()
+	if err != nil || c == nil {
+		return err
+	}
+	return os.Chown(dir, int(c.Uid), int(c.Gid))
+}
+
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd.Dir = s.dir
+	if c, err := credential(); err == nil && c != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c}
+	}
+	return cmd
+}
+
+// Up starts the server, and returns when it answers.
+func (s *Server) Up() {
+	s.tb.Helper()
+	s.runs++
+	cmd := s.command("postgres", "-D", s.data(), "-p", strconv.Itoa(s.port), "-c", "listen_addresses=127.0.0.1",
+		"-c", "unix_socket_directories=", "-c", "fsync=off")
+	var err error
+	s.process, err = child.Start(fmt.Sprintf("postgres.%d", s.runs), cmd, filepath.Join(s.dir, fmt.Sprintf("log.%d", s.runs)), syscall.SIGQUIT)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	deadline := time.Now().Add(time.Minute)
+	for {
+		err := s.try("SELECT 1")
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) || !s.process.Running() {
+			log, _ := os.ReadFile(filepath.Join(s.dir, fmt.Sprintf("log.%d", s.runs)))
+			s.tb.Fatalf("postgres does not answer: %v\n%s", err, log)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (s *Server) try(query string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c, err := pgx.Connect(ctx, s.URL())
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec(ctx, query)
+	return errors.Join(err, c.Close(ctx))
+}
+
+// Exec runs SQL.
+func (s *Server) Exec(query string) {
+	s.tb.Helper()
+	if err := s.try(query); err != nil {
+		s.tb.Fatalf("%s: %v", query, err)
+	}
+}
+
+// Holds reports whether the files of the tables hold a text; its log, which keeps what was
+// written for a while, is not looked at.
+func (s *Server) Holds(text string) bool {
+	s.tb.Helper()
+	found := false
+	err := filepath.WalkDir(filepath.Join(s.data(), "base"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil //nolint:nilerr // files of tables that were written anew go
+		}
+		data, err := os.ReadFile(path)
+		found = found || err == nil && bytes.Contains(data, []byte(text))
+		return nil
+	})
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return found
+}
+
+// Down stops the server, cutting connections off.
+func (s *Server) Down() { s.end(syscall.SIGINT) }
+
+// Kill ends it as a crash does: all its processes at once.
+func (s *Server) Kill() { s.end(syscall.SIGQUIT) }
+
+func (s *Server) end(sig syscall.Signal) {
+	s.tb.Helper()
+	if err := s.process.Signal(sig); err != nil {
+		s.tb.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); s.process.Running(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.process.Kill()
+			s.tb.Fatal("postgres does not end")
+		}
+	}
+}
+
+// Freeze stops all its processes until Thaw: connections stay, and nothing answers.
+func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
+
+// Thaw ends Freeze.
+func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
+
+// signal signals the server and its children, which are in sessions of their own.
+func (s *Server) signal(sig syscall.Signal) {
+	s.tb.Helper()
+	for _, pid := range append(children(s.process.PID()), s.process.PID()) {
+		if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			s.tb.Fatal(err)
+		}
+	}
+}
+
+// children are the processes whose parent is pid.
+func children(pid int) (all []int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		_, rest, _ := strings.Cut(string(text), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
+			if child, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+				all = append(all, child)
+			}
+		}
+	}
+	return all
+}
+
+func (s *Server) cleanup() {
+	if s.process != nil && s.process.Running() {
+		s.signal(syscall.SIGCONT)
+		s.Down()
+	}
+	if err := os.RemoveAll(s.dir); err != nil {
+		s.tb.Error(err)
+	}
+}
