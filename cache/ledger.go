@@ -20,12 +20,13 @@ type LedgerChange struct {
 type LedgerEntry struct{ Key, Value []byte }
 
 // Ledgers is where ledgers outlive the process. Like a snapshot each is a hint: one that
-// cannot be read in full is ErrCorrupt, and what it was about begins anew.
+// cannot be read in full is ErrCorrupt, and what it was about begins anew. One that nobody can
+// ask for now is ErrAway: what it is about waits for it.
 type Ledgers interface {
 	// Ledgers are the names of those that are saved, in order.
 	Ledgers() ([]string, error)
 	// Ledger yields the entries of one in the order of their keys: none if there is no such
-	// ledger. After ErrCorrupt everything yielded must be thrown away. Key and Value belong to
+	// ledger. After ErrCorrupt or ErrAway everything yielded must be thrown away. Key and Value belong to
 	// the callee.
 	Ledger(name string, yield func(LedgerEntry) error) error
 }

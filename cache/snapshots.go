@@ -15,8 +15,9 @@ type Snapshots interface {
 	Saved() ([]Saved, error)
 	// Load reads the snapshot of r, calling yield for each object in key order.
 	// Records and what they point to belong to the callee after the call. It
-	// returns ErrNoSnapshot, or ErrCorrupt after any number of yields: then
-	// everything yielded must be thrown away.
+	// returns ErrNoSnapshot, or, after any number of yields, ErrCorrupt or ErrAway:
+	// then everything yielded must be thrown away. After ErrAway nobody knows what
+	// is saved, and nothing of it may be dropped for that.
 	Load(r Resource, yield func(Record) error) (Saved, error)
 	// Commit makes all batches and all changes of ledgers durable in one
 	// transaction: all or nothing. What a batch has to write are its Records.
@@ -46,6 +47,9 @@ var (
 	ErrNoSnapshot = errors.New("no snapshot")
 	// ErrCorrupt means that a snapshot exists and cannot be read in full.
 	ErrCorrupt = errors.New("snapshot is damaged")
+	// ErrAway means that what is saved cannot be asked or changed now: a database does not
+	// answer, or lets nobody in. It says nothing of what is there.
+	ErrAway = errors.New("the snapshot is out of reach")
 	// ErrReplaced means that nothing is saved of any resource or ledger any more: damage
 	// was met while writing, and an empty file has taken the place of the damaged
 	// one.

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/informerd/informerd/cache"
 )
@@ -19,18 +21,22 @@ func (p *Postgres) Note(ledgers []cache.LedgerChange) error {
 	}
 	p.noting.Lock()
 	defer p.noting.Unlock()
-	rows := 0
-	for i := range ledgers {
-		rows += len(ledgers[i].Put) + len(ledgers[i].Delete)
-	}
+	rows := rowsOf(ledgers)
 	ctx, cancel := p.within(rows)
 	defer cancel()
 	stamp := newStamp()
-	if err := p.change(ctx, func(tx pgx.Tx) error { return p.changeLedgers(ctx, tx, ledgers, stamp) }); err != nil {
+	if err := p.change(ctx, p.bound(rows), func(tx pgx.Tx) error { return p.changeLedgers(ctx, tx, ledgers, stamp) }); err != nil {
 		return fmt.Errorf("note changes of ledgers: %w", err)
 	}
 	p.hasLedgers(ledgers, stamp)
 	return nil
+}
+
+func rowsOf(ledgers []cache.LedgerChange) (rows int) {
+	for i := range ledgers {
+		rows += len(ledgers[i].Put) + len(ledgers[i].Delete)
+	}
+	return rows
 }
 
 func ledgerStamp(name string) string { return "ledger " + name }
@@ -38,13 +44,16 @@ func ledgerStamp(name string) string { return "ledger " + name }
 // hasLedgers notes that changes were committed with a stamp.
 func (p *Postgres) hasLedgers(ledgers []cache.LedgerChange, stamp int64) {
 	for i := range ledgers {
-		if c := &ledgers[i]; c.Reset && len(c.Put) == 0 {
-			stamp := int64(0)
-			p.has(ledgerStamp(c.Name), stamp)
-			continue
-		}
-		p.has(ledgerStamp(ledgers[i].Name), stamp)
+		p.has(ledgerStamp(ledgers[i].Name), stampOf(&ledgers[i], stamp))
 	}
+}
+
+// stampOf is the stamp that a ledger has after a change: one with nothing in it is not there.
+func stampOf(c *cache.LedgerChange, stamp int64) int64 {
+	if c.Reset && len(c.Put) == 0 {
+		return absent
+	}
+	return stamp
 }
 
 func (p *Postgres) changeLedgers(ctx context.Context, tx pgx.Tx, ledgers []cache.LedgerChange, stamp int64) error {
@@ -86,11 +95,11 @@ func (l *pgLedger) run() error {
 		}
 	}
 	if c.Reset {
-		if err := l.exec(`DELETE FROM {entries} WHERE ledger = $1`, c.Name); err != nil {
+		if err := l.exec(`DELETE FROM {entries} WHERE ledger = $1`, []byte(c.Name)); err != nil {
 			return err
 		}
 		if len(c.Put) == 0 {
-			return l.exec(`DELETE FROM {ledgers} WHERE name = $1`, c.Name)
+			return l.exec(`DELETE FROM {ledgers} WHERE name = $1`, []byte(c.Name))
 		}
 	} else if err := l.remove(m, c.Delete); err != nil {
 		return err
@@ -99,9 +108,9 @@ func (l *pgLedger) run() error {
 		return err
 	}
 	if there {
-		return l.exec(`UPDATE {ledgers} SET stamp = $2, meta = $3 WHERE name = $1`, c.Name, l.stamp, m.encode())
+		return l.exec(`UPDATE {ledgers} SET stamp = $2, meta = $3 WHERE name = $1`, []byte(c.Name), l.stamp, m.encode())
 	}
-	return l.exec(`INSERT INTO {ledgers} VALUES ($1, $2, $3)`, c.Name, l.stamp, m.encode())
+	return l.exec(`INSERT INTO {ledgers} VALUES ($1, $2, $3)`, []byte(c.Name), l.stamp, m.encode())
 }
 
 // begin returns what is known of the ledger, and whether there is one. What is not begun
@@ -111,20 +120,17 @@ func (l *pgLedger) begin() (m *ledgerMeta, there bool, err error) {
 	m = &ledgerMeta{name: name}
 	var stored int64
 	var value []byte
-	err = l.tx.QueryRow(l.ctx, l.p.in(`SELECT stamp, meta FROM {ledgers} WHERE name = $1 FOR UPDATE`), name).Scan(&stored, &value)
+	err = l.tx.QueryRow(l.ctx, l.p.in(`SELECT stamp, meta FROM {ledgers} WHERE name = $1 FOR UPDATE`), []byte(name)).Scan(&stored, &value)
 	switch there = err == nil; {
 	case err != nil && !errors.Is(err, pgx.ErrNoRows):
 		return nil, false, err
 	case l.change.Reset:
-		l.p.begins(ledgerStamp(name), l.stamp)
+		l.p.begins(ledgerStamp(name), stampOf(l.change, l.stamp))
 		return m, there, nil
-	case !there && l.p.knows(ledgerStamp(name)):
-		return nil, false, fmt.Errorf("%w: it is gone", cache.ErrCorrupt)
-	case !there:
-		l.p.begins(ledgerStamp(name), l.stamp)
-		return m, false, nil
 	case !l.p.mayHave(ledgerStamp(name), stored, l.stamp):
 		return nil, false, fmt.Errorf("%w: it is not what this informerd has left there: the database was put back, or changed by others", cache.ErrCorrupt)
+	case !there:
+		return m, false, nil
 	}
 	if m, err = decodeLedgerMeta(metaKey, value); err != nil {
 		return nil, false, fmt.Errorf("%w: meta: %w", cache.ErrCorrupt, err)
@@ -140,6 +146,7 @@ func (l *pgLedger) put(m *ledgerMeta) error {
 	}
 	for start := 0; start < len(l.change.Put); start += pgRows {
 		part := l.change.Put[start:min(start+pgRows, len(l.change.Put))]
+		var h hashes
 		var keys, values [][]byte
 		var sums []int64
 		for i, e := range part {
@@ -148,6 +155,7 @@ func (l *pgLedger) put(m *ledgerMeta) error {
 			}
 			value := append(make([]byte, sealSize, sealSize+len(e.Value)), e.Value...)
 			seal(e.Key, value, entryVersion)
+			h.add(e.Key)
 			keys, values, sums = append(keys, e.Key), append(values, value), append(sums, int64(storedSum(value)))
 		}
 		if !l.change.Reset {
@@ -155,8 +163,9 @@ func (l *pgLedger) put(m *ledgerMeta) error {
 				return err
 			}
 		}
-		err := l.exec(`INSERT INTO {entries} (ledger, key, sum, value) SELECT $1, k.key, k.sum, k.value FROM unnest($2::bytea[], $3::bigint[], $4::bytea[]) AS k(key, sum, value)`,
-			l.change.Name, keys, sums, values)
+		err := l.exec(`INSERT INTO {entries} (ledger, hash, key, sum, value)
+			SELECT $1, k.hash, k.key, k.sum, k.value FROM unnest($2::bytea[], $3::bytea[], $4::bigint[], $5::bytea[]) AS k(hash, key, sum, value)`,
+			[]byte(l.change.Name), h.all, keys, sums, values)
 		if err != nil {
 			return err
 		}
@@ -169,9 +178,12 @@ func (l *pgLedger) put(m *ledgerMeta) error {
 }
 
 func (l *pgLedger) remove(m *ledgerMeta, keys [][]byte) error {
-	for start := 0; start < len(keys); start += pgRows {
-		part := keys[start:min(start+pgRows, len(keys))]
-		rows, err := l.tx.Query(l.ctx, l.p.in(`DELETE FROM {entries} WHERE ledger = $1 AND key = ANY($2::bytea[]) RETURNING sum`), l.change.Name, part)
+	for part := range slices.Chunk(keys, pgRows) {
+		var h hashes
+		for _, key := range part {
+			h.add(key)
+		}
+		rows, err := l.tx.Query(l.ctx, l.p.in(`DELETE FROM {entries} WHERE ledger = $1 AND hash = ANY($2::bytea[]) RETURNING sum`), []byte(l.change.Name), h.all)
 		if err != nil {
 			return err
 		}
@@ -193,11 +205,15 @@ func (p *Postgres) Ledgers() ([]string, error) {
 	defer cancel()
 	var names []string
 	err := p.read(ctx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, p.in(`SELECT name FROM {ledgers} ORDER BY name COLLATE "C"`))
+		rows, err := tx.Query(ctx, p.in(`SELECT name FROM {ledgers} ORDER BY name`))
 		if err != nil {
 			return err
 		}
-		names, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		all, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+		names = nil
+		for _, name := range all {
+			names = append(names, string(name))
+		}
 		return err
 	})
 	if err != nil {
@@ -212,154 +228,78 @@ func (p *Postgres) Ledger(name string, yield func(cache.LedgerEntry) error) erro
 	if err := checkLedgerName(name); err != nil {
 		return err
 	}
-	w := newWatchdog(p.options.patience)
+	w := newWatchdog(p.ctx, p.options.patience)
 	defer w.stop()
-	var stopped error
-	var stamp int64
-	err := p.read(w.ctx, func(tx pgx.Tx) error {
-		var value []byte
-		err := tx.QueryRow(w.ctx, p.in(`SELECT stamp, meta FROM {ledgers} WHERE name = $1`), name).Scan(&stamp, &value)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return errNoLedger
-		}
-		if err != nil {
-			return err
-		}
-		m, err := decodeLedgerMeta(metaKey, value)
-		if err != nil {
-			return fmt.Errorf("meta: %w", err)
-		}
-		return p.loadEntries(w, tx, m, func(e cache.LedgerEntry) error {
-			stopped = yield(e)
-			return stopped
-		})
-	})
+	l := pgLedgerLoad{p: p, w: w, name: name, yield: yield}
+	err := p.read(w.ctx, l.run)
 	switch {
-	case errors.Is(err, errNoLedger):
-		p.has(ledgerStamp(name), 0)
-		return nil
 	case err == nil:
-		p.has(ledgerStamp(name), stamp)
+		p.has(ledgerStamp(name), l.stamp)
 		return nil
-	case stopped != nil:
-		return stopped
+	case l.stopped != nil:
+		return l.stopped
 	}
-	return corruptLedger(name, err)
+	return fmt.Errorf("ledger %q: %w", name, err)
 }
 
-func (p *Postgres) loadEntries(w *watchdog, tx pgx.Tx, m *ledgerMeta, yield func(cache.LedgerEntry) error) error {
-	rows, err := tx.Query(w.ctx, p.in(`SELECT key, value FROM {entries} WHERE ledger = $1 ORDER BY key`), m.name)
+// pgLedgerLoad is one reading of a ledger.
+type pgLedgerLoad struct {
+	p       *Postgres
+	w       *watchdog
+	name    string
+	yield   func(cache.LedgerEntry) error
+	stopped error // what yield returned
+	stamp   int64 // absent: there is none
+}
+
+func (l *pgLedgerLoad) run(tx pgx.Tx) error {
+	var value []byte
+	err := tx.QueryRow(l.w.ctx, l.p.in(`SELECT stamp, meta FROM {ledgers} WHERE name = $1`), []byte(l.name)).Scan(&l.stamp, &value)
+	if errors.Is(err, pgx.ErrNoRows) {
+		l.stamp = absent
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m, err := decodeLedgerMeta(metaKey, value)
+	if err != nil {
+		return damaged(fmt.Errorf("meta: %w", err))
+	}
+	return l.entries(tx, m)
+}
+
+func (l *pgLedgerLoad) entries(tx pgx.Tx, m *ledgerMeta) error {
+	rows, err := tx.Query(l.w.ctx, l.p.in(`SELECT key, value FROM {entries} WHERE ledger = $1 ORDER BY key`), []byte(l.name))
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
+	var key, value pgtype.DriverBytes // good until the next row
 	var found ledgerMeta
 	for rows.Next() {
-		if found.entries++; found.entries%1000 == 0 {
-			w.alive()
+		if found.entries++; found.entries%100 == 0 {
+			l.w.alive()
 		}
-		columns := rows.RawValues() // good until the next row
-		value, err := unseal(columns[0], columns[1], entryVersion)
-		if err != nil {
-			return fmt.Errorf("entry %x: %w", columns[0], err)
-		}
-		found.sum += uint64(storedSum(columns[1]))
-		if err := yield(cache.LedgerEntry{Key: bytes.Clone(columns[0]), Value: bytes.Clone(value)}); err != nil {
+		if err := rows.Scan(&key, &value); err != nil {
 			return err
+		}
+		body, err := unseal(key, value, entryVersion)
+		if err != nil {
+			return damaged(fmt.Errorf("entry %x: %w", []byte(key), err))
+		}
+		found.sum += uint64(storedSum(value))
+		if l.stopped = l.yield(cache.LedgerEntry{Key: bytes.Clone(key), Value: bytes.Clone(body)}); l.stopped != nil {
+			return errStopped
 		}
 	}
 	switch {
 	case rows.Err() != nil:
 		return rows.Err()
 	case found.entries != m.entries:
-		return fmt.Errorf("%d entries, %d were saved", found.entries, m.entries)
+		return damaged(fmt.Errorf("%d entries, %d were saved", found.entries, m.entries))
 	case found.sum != m.sum:
-		return errors.New("entries are of another commit")
-	}
-	return nil
-}
-
-// knows reports whether anything was left under a name.
-func (p *Postgres) knows(name string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.stamps[name]) > 0
-}
-
-// Documents are those that are saved. A damaged one is left out: the API server has it.
-func (p *Postgres) Documents() ([]cache.Document, error) {
-	ctx, cancel := p.within(0)
-	defer cancel()
-	var all []cache.Document
-	err := p.read(ctx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, p.in(`SELECT key, value FROM {documents} ORDER BY key`))
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var key, value []byte
-			if err := rows.Scan(&key, &value); err != nil {
-				return err
-			}
-			d, err := decodeDocument(key, value)
-			if err != nil {
-				p.options.Log.Warn("document left out, it is damaged", "key", fmt.Sprintf("%q", key), "err", err)
-				continue
-			}
-			all = append(all, d)
-		}
-		return rows.Err()
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list documents: %w", err)
-	}
-	return all, nil
-}
-
-// SaveDocument saves d and forgets others in its favour.
-func (p *Postgres) SaveDocument(d cache.Document, forget []cache.DocumentKey) error {
-	key, value, err := encodeDocument(&d)
-	if err != nil {
-		return err
-	}
-	gone := [][]byte{key}
-	for _, f := range forget {
-		k, err := documentKey(f)
-		if err != nil {
-			return err
-		}
-		gone = append(gone, k)
-	}
-	ctx, cancel := p.within(len(gone))
-	defer cancel()
-	err = p.change(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, p.in(`DELETE FROM {documents} WHERE key = ANY($1::bytea[])`), gone); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, p.in(`INSERT INTO {documents} VALUES ($1, $2)`), key, value)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("save document %s: %w", d.URI, err)
-	}
-	return nil
-}
-
-// ForgetDocuments forgets those of a cluster.
-func (p *Postgres) ForgetDocuments(cluster string) error {
-	prefix := append([]byte(cluster), 0)
-	ctx, cancel := p.within(0)
-	defer cancel()
-	err := p.change(ctx, func(tx pgx.Tx) error {
-		done, err := tx.Exec(ctx, p.in(`DELETE FROM {documents} WHERE substring(key from 1 for $2) = $1`), prefix, len(prefix))
-		if err == nil && done.RowsAffected() > 0 {
-			err = p.mustSweep(ctx, tx, "documents")
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("forget documents of cluster %s: %w", cluster, err)
+		return damaged(errors.New("entries are of another commit"))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/informerd/informerd/cache"
 )
@@ -24,6 +25,7 @@ func (p *Postgres) Saved() ([]cache.Saved, error) {
 			return err
 		}
 		metas, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+		all = nil
 		for _, value := range metas {
 			m, err := decodeMeta(metaKey, value)
 			if err != nil {
@@ -43,77 +45,82 @@ func (p *Postgres) Saved() ([]cache.Saved, error) {
 
 // pgResource is a row of the table of resources.
 type pgResource struct {
-	id, cluster, stamp int64
-	meta               []byte
+	id, stamp int64
+	objects   string // the table of its copies
+	meta      []byte
 }
-
-// objects is the table of its copies.
-func (r *pgResource) objects() string { return objectsTable(r.cluster) }
-
-func objectsTable(cluster int64) string { return fmt.Sprintf("objects_%d", cluster) }
 
 // find finds the row of a resource; cache.ErrNoSnapshot if there is none. lock says how it
 // is locked.
-func (p *Postgres) find(ctx context.Context, tx pgx.Tx, r cache.Resource, lock string) (*pgResource, error) {
+func (p *Postgres) find(ctx context.Context, tx pgx.Tx, name []byte, lock string) (*pgResource, error) {
 	row := &pgResource{}
-	err := tx.QueryRow(ctx, p.in(`SELECT r.id, r.cluster, r.stamp, r.meta FROM {resources} r
-		WHERE r.cluster = (SELECT id FROM {clusters} WHERE name = $1) AND r.api_group = $2 AND r.resource = $3 AND r.version = $4 `+lock),
-		r.Cluster, r.GVR.Group, r.GVR.Resource, r.GVR.Version).Scan(&row.id, &row.cluster, &row.stamp, &row.meta)
+	err := tx.QueryRow(ctx, p.in(`SELECT id, objects, stamp, meta FROM {resources} WHERE hash = $1 `+lock), hashOf(name)).
+		Scan(&row.id, &row.objects, &row.stamp, &row.meta)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, cache.ErrNoSnapshot
 	}
 	return row, err
 }
 
+// errStopped ends a transaction because whoever reads wants no more.
+var errStopped = errors.New("the reader has ended it")
+
 // Load reads the snapshot of r; see cache.Snapshots. A connection is in use while yield
 // runs. An error of yield ends the Load and is returned as it is.
 func (p *Postgres) Load(r cache.Resource, yield func(cache.Record) error) (cache.Saved, error) {
-	if _, err := resourceName(r); err != nil {
-		return cache.Saved{}, err
+	name, err := resourceName(r)
+	if err != nil {
+		return cache.Saved{}, fmt.Errorf("%s: %w", r, cache.ErrNoSnapshot)
 	}
-	w := newWatchdog(p.options.patience)
+	w := newWatchdog(p.ctx, p.options.patience)
 	defer w.stop()
-	var saved cache.Saved
-	var stamp int64
-	var stopped error // what yield returned
-	err := p.read(w.ctx, func(tx pgx.Tx) error {
-		row, err := p.find(w.ctx, tx, r, "")
-		if err != nil {
-			return err
-		}
-		m, err := decodeMeta(metaKey, row.meta)
-		if err != nil {
-			return fmt.Errorf("meta: %w", err)
-		}
-		stamp, saved = row.stamp, m.saved()
-		if saved.Dictionaries, err = p.loadDictionaries(w.ctx, tx, row.id); err != nil {
-			return err
-		}
-		if n := len(saved.Dictionaries); n != m.Dictionaries {
-			return fmt.Errorf("%d dictionaries, %d were saved", n, m.Dictionaries)
-		}
-		return p.loadObjects(w, tx, row, m, func(rec cache.Record) error {
-			stopped = yield(rec)
-			return stopped
-		})
-	})
+	l := pgLoad{p: p, w: w, name: name, yield: yield}
+	err = p.read(w.ctx, l.run)
 	switch {
 	case err == nil:
-		p.has(resourceStamp(r), stamp)
-		return saved, nil
-	case stopped != nil:
-		return cache.Saved{}, stopped
-	case errors.Is(err, cache.ErrNoSnapshot):
-		return cache.Saved{}, fmt.Errorf("%s: %w", r, err)
+		p.has(resourceStamp(r), l.stamp)
+		return l.saved, nil
+	case l.stopped != nil:
+		return cache.Saved{}, l.stopped
 	}
-	return cache.Saved{}, corrupt(r, err)
+	return cache.Saved{}, fmt.Errorf("%s: %w", r, err)
 }
 
 // resourceStamp is the name under which the stamps of a resource are known.
 func resourceStamp(r cache.Resource) string { return "resource " + r.String() }
 
-func (p *Postgres) loadDictionaries(ctx context.Context, tx pgx.Tx, resource int64) (map[uint32][]byte, error) {
-	rows, err := tx.Query(ctx, p.in(`SELECT id, value FROM {dictionaries} WHERE resource = $1`), resource)
+// pgLoad is one Load.
+type pgLoad struct {
+	p       *Postgres
+	w       *watchdog
+	name    []byte
+	yield   func(cache.Record) error
+	stopped error // what yield returned
+	stamp   int64
+	saved   cache.Saved
+}
+
+func (l *pgLoad) run(tx pgx.Tx) error {
+	row, err := l.p.find(l.w.ctx, tx, l.name, "")
+	if err != nil {
+		return err
+	}
+	m, err := decodeMeta(metaKey, row.meta)
+	if err != nil {
+		return damaged(fmt.Errorf("meta: %w", err))
+	}
+	l.stamp, l.saved = row.stamp, m.saved()
+	if l.saved.Dictionaries, err = l.dictionaries(tx, row.id); err != nil {
+		return err
+	}
+	if n := len(l.saved.Dictionaries); n != m.Dictionaries {
+		return damaged(fmt.Errorf("%d dictionaries, %d were saved", n, m.Dictionaries))
+	}
+	return l.objects(tx, row, m)
+}
+
+func (l *pgLoad) dictionaries(tx pgx.Tx, resource int64) (map[uint32][]byte, error) {
+	rows, err := tx.Query(l.w.ctx, l.p.in(`SELECT id, value FROM {dictionaries} WHERE resource = $1`), resource)
 	if err != nil {
 		return nil, err
 	}
@@ -125,50 +132,52 @@ func (p *Postgres) loadDictionaries(ctx context.Context, tx pgx.Tx, resource int
 		if err := rows.Scan(&id, &value); err != nil {
 			return nil, err
 		}
-		key := dictionaryKey(uint32(id))
-		n, data, err := decodeDictionary(key, value)
+		n, data, err := decodeDictionary(dictionaryKey(uint32(id)), value)
 		if err != nil {
-			return nil, fmt.Errorf("dictionary %d: %w", id, err)
+			return nil, damaged(fmt.Errorf("dictionary %d: %w", id, err))
 		}
 		all[n] = data
 	}
 	return all, rows.Err()
 }
 
-// loadObjects reads the rows of a resource and holds them against what its meta says of
-// them together: one that was deleted by hand, or added, is noticed.
-func (p *Postgres) loadObjects(w *watchdog, tx pgx.Tx, row *pgResource, m *meta, yield func(cache.Record) error) error {
-	rows, err := tx.Query(w.ctx, p.in(`SELECT namespace, name, value FROM {`+row.objects()+`} WHERE resource = $1 ORDER BY namespace, name`), row.id)
+// objects reads the rows of a resource and holds them against what its meta says of them
+// together: one that was deleted by hand, or added, is noticed.
+//
+// Values are scanned, and not taken as they come: behind a pooler they may come as text.
+func (l *pgLoad) objects(tx pgx.Tx, row *pgResource, m *meta) error {
+	rows, err := tx.Query(l.w.ctx, l.p.in(`SELECT key, value FROM {`+row.objects+`} WHERE resource = $1 ORDER BY key`), row.id)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	decoder := newRecordDecoder(m.Indexes)
-	var key []byte
+	var key, value pgtype.DriverBytes // good until the next row
 	var sum uint64
 	n := 0
 	for rows.Next() {
-		if n++; n%1000 == 0 {
-			w.alive()
+		if n++; n%100 == 0 {
+			l.w.alive()
 		}
-		columns := rows.RawValues() // good until the next row
-		key = append(append(append(key[:0], columns[0]...), 0), columns[1]...)
-		rec, err := decoder.decode(key, columns[2])
-		if err != nil {
-			return fmt.Errorf("object %s: %w", parseKey(key), err)
-		}
-		sum += uint64(storedSum(columns[2]))
-		if err := yield(rec); err != nil {
+		if err := rows.Scan(&key, &value); err != nil {
 			return err
+		}
+		rec, err := decoder.decode(key, value)
+		if err != nil {
+			return damaged(fmt.Errorf("object %s: %w", parseKey(key), err))
+		}
+		sum += uint64(storedSum(value))
+		if l.stopped = l.yield(rec); l.stopped != nil {
+			return errStopped
 		}
 	}
 	switch {
 	case rows.Err() != nil:
 		return rows.Err()
 	case n != m.Objects:
-		return fmt.Errorf("%d objects, %d were saved", n, m.Objects)
+		return damaged(fmt.Errorf("%d objects, %d were saved", n, m.Objects))
 	case sum != m.Sum:
-		return errors.New("objects are of another commit")
+		return damaged(errors.New("objects are of another commit"))
 	}
 	return nil
 }
@@ -181,8 +190,8 @@ type watchdog struct {
 	timer    *time.Timer
 }
 
-func newWatchdog(patience time.Duration) *watchdog {
-	ctx, cancel := context.WithCancel(context.Background())
+func newWatchdog(ctx context.Context, patience time.Duration) *watchdog {
+	ctx, cancel := context.WithCancel(ctx)
 	return &watchdog{ctx, cancel, patience, time.AfterFunc(patience, cancel)}
 }
 

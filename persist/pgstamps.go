@@ -6,11 +6,18 @@ import (
 	"slices"
 )
 
+// absent is the stamp of what is not there.
+const absent = 0
+
 // newStamp tells one commit from every other.
 func newStamp() int64 {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return int64(binary.LittleEndian.Uint64(b[:]))
+	for {
+		_, _ = rand.Read(b[:]) // it never fails
+		if stamp := int64(binary.LittleEndian.Uint64(b[:])); stamp != absent {
+			return stamp
+		}
+	}
 }
 
 // mayHave reports whether what is stored under a name is what this process left there, as
@@ -19,7 +26,11 @@ func newStamp() int64 {
 func (p *Postgres) mayHave(name string, stored, next int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !slices.Contains(p.stamps[name], stored) {
+	known, ok := p.stamps[name]
+	if !ok {
+		known = []int64{absent}
+	}
+	if !slices.Contains(known, stored) {
 		return false
 	}
 	p.stamps[name] = []int64{stored, next}
@@ -31,18 +42,20 @@ func (p *Postgres) mayHave(name string, stored, next int64) bool {
 func (p *Postgres) begins(name string, stamp int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stamps[name] = append(p.stamps[name], stamp)
-	// What was there before the oldest of many attempts is no more likely than the others.
-	if n := len(p.stamps[name]); n > 16 {
-		p.stamps[name] = slices.Clone(p.stamps[name][n-16:])
+	known, ok := p.stamps[name]
+	if !ok {
+		known = []int64{absent}
 	}
+	known = append(known, stamp)
+	// What was there before the oldest of many attempts is no more likely than the others.
+	p.stamps[name] = slices.Clone(known[max(0, len(known)-16):])
 }
 
-// has notes what is stored under a name now; 0 is nothing.
+// has notes what is stored under a name now.
 func (p *Postgres) has(name string, stamp int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if stamp == 0 {
+	if stamp == absent {
 		delete(p.stamps, name)
 		return
 	}

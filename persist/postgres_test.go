@@ -33,6 +33,15 @@ func openPostgres(t testing.TB, s *postgres.Server, change ...func(*PostgresOpti
 	return p
 }
 
+func passwordFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func loadPostgres(p *Postgres, r cache.Resource) (snapshot, error) {
 	var s snapshot
 	var err error
@@ -41,6 +50,16 @@ func loadPostgres(p *Postgres, r cache.Resource) (snapshot, error) {
 		return nil
 	})
 	return s, err
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 30 s: %s", what)
+		}
+	}
 }
 
 func (m model) checkPostgres(t *testing.T, p *Postgres) {
@@ -87,6 +106,11 @@ func TestPostgresModel(t *testing.T) {
 				case n == 1 && seed == 0:
 					s.Kill()
 					s.Up()
+					// What is lost is found out by the first who asks.
+					eventually(t, "it answers", func() bool {
+						_, err := p.Saved()
+						return err == nil
+					})
 				case n == 2:
 					r := three[g.rng.IntN(len(three))]
 					if err := p.Erase(r); err != nil {
@@ -98,11 +122,7 @@ func TestPostgresModel(t *testing.T) {
 					}
 				default:
 					batches := g.batches(m, strconv.Itoa(step))
-					err := p.Commit(batches, nil)
-					if err != nil && seed == 0 { // connections were cut
-						err = p.Commit(batches, nil)
-					}
-					if err != nil {
+					if err := p.Commit(batches, nil); err != nil {
 						t.Fatal(err)
 					}
 					for _, b := range batches {
@@ -218,15 +238,18 @@ func TestPostgresPutBack(t *testing.T) {
 // TestPostgresAltered: rows that others deleted, added or changed are noticed.
 func TestPostgresAltered(t *testing.T) {
 	s := postgres.Start(t)
-	for name, sql := range map[string]string{
-		"a row is gone":        "DELETE FROM informerd.objects_1 WHERE name = (SELECT min(name) FROM informerd.objects_1)",
-		"a row is twice":       "INSERT INTO informerd.objects_1 SELECT resource, namespace, name || 'x', sum, value FROM informerd.objects_1 LIMIT 1",
-		"a value is another's": "UPDATE informerd.objects_1 SET value = (SELECT value FROM informerd.objects_1 ORDER BY name LIMIT 1)",
-		"a value is cut":       "UPDATE informerd.objects_1 SET value = substring(value from 1 for 9)",
-		"a dictionary is gone": "DELETE FROM informerd.dictionaries",
-		"the meta is empty":    "UPDATE informerd.resources SET meta = ''",
-		"a column is gone":     "ALTER TABLE informerd.objects_1 DROP COLUMN value",
-		"a table is gone":      "DROP TABLE informerd.objects_1",
+	for name, c := range map[string]struct {
+		sql  string
+		want error
+	}{
+		"a row is gone":        {"DELETE FROM informerd.objects_e3b0c44298fc1c14 WHERE key = (SELECT key FROM informerd.objects_e3b0c44298fc1c14 ORDER BY key LIMIT 1)", cache.ErrCorrupt},
+		"a row is twice":       {"INSERT INTO informerd.objects_e3b0c44298fc1c14 SELECT resource, hash || 'x', key || 'x', sum, value FROM informerd.objects_e3b0c44298fc1c14 LIMIT 1", cache.ErrCorrupt},
+		"a value is another's": {"UPDATE informerd.objects_e3b0c44298fc1c14 SET value = (SELECT value FROM informerd.objects_e3b0c44298fc1c14 ORDER BY key LIMIT 1)", cache.ErrCorrupt},
+		"a value is cut":       {"UPDATE informerd.objects_e3b0c44298fc1c14 SET value = substring(value from 1 for 9)", cache.ErrCorrupt},
+		"a dictionary is gone": {"DELETE FROM informerd.dictionaries", cache.ErrCorrupt},
+		"the meta is empty":    {"UPDATE informerd.resources SET meta = ''", cache.ErrCorrupt},
+		"a column is gone":     {"ALTER TABLE informerd.objects_e3b0c44298fc1c14 DROP COLUMN value", cache.ErrAway},
+		"a table is gone":      {"DROP TABLE informerd.objects_e3b0c44298fc1c14", cache.ErrNoSnapshot},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.Exec("DROP SCHEMA IF EXISTS informerd CASCADE")
@@ -239,9 +262,9 @@ func TestPostgresAltered(t *testing.T) {
 			if _, err := loadPostgres(p, pods); err != nil {
 				t.Fatal(err)
 			}
-			s.Exec(sql)
-			if _, err := loadPostgres(p, pods); !errors.Is(err, cache.ErrCorrupt) {
-				t.Errorf("Load() = %v", err)
+			s.Exec(c.sql)
+			if _, err := loadPostgres(p, pods); !errors.Is(err, c.want) {
+				t.Errorf("Load() = %v, want %v", err, c.want)
 			}
 		})
 	}
@@ -293,10 +316,7 @@ func TestPostgresRefused(t *testing.T) {
 // when it is back.
 func TestPostgresAway(t *testing.T) {
 	s := postgres.Start(t)
-	password := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(password, []byte("p\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	password := passwordFile(t, "p\n")
 	p := openPostgres(t, s, func(o *PostgresOptions) { o.patience, o.PasswordFile = 2*time.Second, password })
 	if err := p.Commit([]cache.Batch{bulkBatch(pods, 3)}, nil); err != nil {
 		t.Fatal(err)
@@ -461,9 +481,7 @@ func TestPostgresSweep(t *testing.T) {
 	if err := next.Sweep(); err != nil {
 		t.Fatal(err)
 	}
-	if held() {
-		t.Error("the pages still hold it")
-	}
+	eventually(t, "the pages do not hold it", func() bool { return !held() })
 	if got, err := loadPostgres(next, deployments); err != nil || len(got.Records) != 3 {
 		t.Errorf("%d other objects, %v", len(got.Records), err)
 	}

@@ -174,6 +174,21 @@ func (s *Server) Exec(query string) {
 	}
 }
 
+// Let puts a line before those of pg_hba.conf, which say who is let in how.
+func (s *Server) Let(line string) {
+	s.tb.Helper()
+	path := filepath.Join(s.data(), "pg_hba.conf")
+	before, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, append([]byte(line+"\n"), before...), 0o600)
+	}
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	s.Exec("SELECT pg_reload_conf()")
+	time.Sleep(200 * time.Millisecond) // it is read by and by
+}
+
 // Holds reports whether the files of the tables hold a text; its log, which keeps what was
 // written for a while, is not looked at.
 func (s *Server) Holds(text string) bool {

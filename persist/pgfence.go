@@ -1,0 +1,185 @@
+package persist
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// fence is the row that says who writes: its number, which grows with each writer, whose it
+// is, and since when by the clock of the database.
+//
+// The number alone does not tell: a standby that was behind, or a backup that was put back,
+// has an older one, and the next writer takes a number that was given out before. The
+// identity says whose it is, and the time which of two came last.
+type fence struct {
+	epoch  int64
+	writer []byte
+	since  time.Time
+}
+
+// check compares the row that is there with what this writer holds.
+func (f fence) check(now fence) error {
+	switch {
+	case bytes.Equal(f.writer, now.writer) && f.epoch == now.epoch:
+		return nil
+	case bytes.Equal(f.writer, now.writer):
+		return errLost
+	case now.epoch > f.epoch, now.since.After(f.since):
+		return ErrTakenOver
+	}
+	return errLost
+}
+
+const selectFence = `SELECT epoch, writer, since FROM {store} `
+
+func (p *Postgres) readFence(ctx context.Context, tx pgx.Tx, lock string) (now fence, err error) {
+	err = tx.QueryRow(ctx, p.in(selectFence+lock)).Scan(&now.epoch, &now.writer, &now.since)
+	if errors.Is(err, pgx.ErrNoRows) || isGone(err) {
+		return now, errLost
+	}
+	return now, err
+}
+
+// connect is what the link does: after it the tables are there, and this is who writes them.
+func (p *Postgres) connect(ctx context.Context) error {
+	// What was connected before may hang.
+	p.pool.Reset()
+	if err := p.attach(ctx); err != nil {
+		return p.away(err)
+	}
+	return nil
+}
+
+// attachFor is how long it may take to take over: the writer before may be about to end.
+const attachFor = 15 * time.Second
+
+// attach takes the tables over, or finds that this is still who writes them.
+func (p *Postgres) attach(ctx context.Context) error {
+	p.attaching.Lock()
+	defer p.attaching.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, attachFor)
+	defer cancel()
+	var next fence
+	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		if err := p.limits(ctx, tx, attachFor, attachFor*2/3); err != nil {
+			return err
+		}
+		// Whoever wrote before has ended: ensure waits for the row, which it has locked.
+		if err := p.ensure(ctx, tx); err != nil {
+			return err
+		}
+		var err error
+		if next, err = p.take(ctx, tx); err != nil {
+			return err
+		}
+		return p.loadSweeps(ctx, tx)
+	})
+	if err != nil {
+		return err
+	}
+	if p.held.epoch != next.epoch {
+		p.options.Log.Info("the database of snapshots is taken over", "database", p.place, "epoch", next.epoch)
+	}
+	p.held = next
+	return nil
+}
+
+// take makes the row this writer's, unless it is already, or another has come since.
+func (p *Postgres) take(ctx context.Context, tx pgx.Tx) (fence, error) {
+	now, err := p.readFence(ctx, tx, "FOR UPDATE")
+	if err != nil {
+		return fence{}, err
+	}
+	if p.held.epoch != 0 {
+		if err := p.held.check(now); !errors.Is(err, errLost) {
+			return p.held, err
+		}
+	}
+	next := fence{epoch: max(now.epoch, p.held.epoch) + 1, writer: p.writer}
+	err = tx.QueryRow(ctx, p.in(`UPDATE {store} SET epoch = $1, writer = $2, since = clock_timestamp() RETURNING since`), next.epoch, next.writer).Scan(&next.since)
+	return next, err
+}
+
+func (p *Postgres) holds() fence {
+	p.attaching.Lock()
+	defer p.attaching.Unlock()
+	return p.held
+}
+
+// limits bounds what a transaction waits for, for itself alone: it may share its connection
+// with others behind a pooler. The database ends what nobody waits for any more: a statement
+// that takes longer than its caller has patience, a transaction of a process that is frozen,
+// and one whose peer has vanished. Who takes over must not wait for those.
+func (p *Postgres) limits(ctx context.Context, tx pgx.Tx, statement, lock time.Duration) error {
+	ms := func(d time.Duration) string { return strconv.FormatInt(max(1, d.Milliseconds()), 10) }
+	_, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),
+		set_config('idle_in_transaction_session_timeout', $3, true), set_config('tcp_user_timeout', $3, true)`,
+		ms(statement), ms(lock), ms(p.options.patience/2))
+	return err
+}
+
+// change runs fn in a transaction that only ends well while this Postgres is the one that
+// writes: whoever takes over waits until it has ended.
+func (p *Postgres) change(ctx context.Context, bound time.Duration, fn func(tx pgx.Tx) error) error {
+	var all []pgx.Tx
+	defer func() {
+		for _, tx := range all {
+			p.ended(tx)
+		}
+	}()
+	return p.run(ctx, pgx.TxOptions{}, bound, func(tx pgx.Tx) error {
+		all = append(all, tx)
+		now, err := p.readFence(ctx, tx, "FOR SHARE")
+		if err != nil {
+			return err
+		}
+		if err := p.holds().check(now); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// longest is how long one statement may take whose rows are read: whoever reads them ends it
+// sooner when none come.
+const longest = 10 * time.Minute
+
+// read runs fn in a transaction that sees one state of everything.
+func (p *Postgres) read(ctx context.Context, fn func(tx pgx.Tx) error) error {
+	p.reading.RLock()
+	defer p.reading.RUnlock()
+	return p.run(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, longest, fn)
+}
+
+// run runs a transaction. Where the tables are not what they were, it attaches anew and tries
+// once more: what is missing then is found missing.
+func (p *Postgres) run(ctx context.Context, o pgx.TxOptions, bound time.Duration, fn func(tx pgx.Tx) error) error {
+	if err := p.link.await(ctx); err != nil {
+		return p.away(err)
+	}
+	once := func() error {
+		return pgx.BeginTxFunc(ctx, p.pool, o, func(tx pgx.Tx) error {
+			if err := p.limits(ctx, tx, bound, bound); err != nil {
+				return err
+			}
+			return fn(tx)
+		})
+	}
+	err := once()
+	if errors.Is(err, errLost) || isGone(err) {
+		p.options.Log.Warn("the database of snapshots is not what it was", "database", p.place, "err", err)
+		if err = p.attach(ctx); err == nil {
+			err = once()
+		}
+	}
+	if err != nil && p.ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", ErrClosed, err)
+	}
+	return p.failed(err)
+}
