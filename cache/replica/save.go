@@ -199,6 +199,12 @@ func (f *Factory) SnapshotStatus() cache.SnapshotStatus {
 	if !s.Enabled {
 		s.Reason = f.options.SnapshotsDisabled
 	}
+	// What is out of reach is so before there is anything to save.
+	if t, ok := f.options.Snapshots.(interface{ Trouble() error }); ok && s.Err == "" {
+		if err := t.Trouble(); err != nil {
+			s.Err = err.Error()
+		}
+	}
 	if sized, ok := f.options.Snapshots.(interface{ Size() int64 }); ok {
 		s.Bytes = sized.Size()
 	}

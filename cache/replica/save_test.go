@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,6 +36,76 @@ func TestCommitFails(t *testing.T) {
 	again := startRig(t, api, Options{Snapshots: db})
 	again.becomes(t, cache.Live)
 	again.equal(t)
+	if n := api.count("list") + api.count("watchlist"); n != 0 {
+		t.Errorf("%d lists, want none", n)
+	}
+}
+
+// distant is Snapshots that can be out of reach.
+type distant struct {
+	*memory
+	away atomic.Bool
+}
+
+func (d *distant) trouble() error {
+	if d.away.Load() {
+		return fmt.Errorf("%w: no route", cache.ErrAway)
+	}
+	return nil
+}
+
+func (d *distant) Trouble() error { return d.trouble() }
+
+func (d *distant) Load(r cache.Resource, yield func(cache.Record) error) (cache.Saved, error) {
+	if err := d.trouble(); err != nil {
+		_, _ = d.memory.Load(r, yield) // it is noticed at the end
+		return cache.Saved{}, err
+	}
+	return d.memory.Load(r, yield)
+}
+
+func (d *distant) Commit(batches []cache.Batch, ledgers []cache.LedgerChange) error {
+	if err := d.trouble(); err != nil {
+		return err
+	}
+	return d.memory.Commit(batches, ledgers)
+}
+
+func (d *distant) Drop(cache.Resource) error { return errors.New("what was out of reach is dropped") }
+
+func (d *distant) Erase(r cache.Resource) error { return d.Drop(r) }
+
+// TestSnapshotAway: a snapshot that is out of reach at the start stays as it is: the start is
+// cold, it is said, and the next one is warm.
+func TestSnapshotAway(t *testing.T) {
+	api, db := newFakeAPI(t), &distant{memory: newMemory()}
+	rng := rand.New(rand.NewPCG(19, 20))
+	churn(api, rng, 50)
+	first := startRig(t, api, Options{Snapshots: db, SaveInterval: time.Millisecond})
+	first.becomes(t, cache.Live)
+	eventually(t, "a commit", func() bool { return first.SnapshotStatus().Commits > 0 })
+	if err := first.stop(); err != nil {
+		t.Fatal(err)
+	}
+	saved := len(db.records[fakeSpec.Resource])
+	db.away.Store(true)
+	second := startRig(t, api, Options{Snapshots: db, SaveInterval: time.Millisecond})
+	if s := second.SnapshotStatus(); !strings.Contains(s.Err, "no route") {
+		t.Errorf("it is not said: %+v", s)
+	}
+	second.becomes(t, cache.Live)
+	second.equal(t)
+	if err := second.stop(); !errors.Is(err, cache.ErrAway) {
+		t.Errorf("stop() = %v", err)
+	}
+	if n := len(db.records[fakeSpec.Resource]); n != saved || n == 0 {
+		t.Fatalf("%d records, %d were saved", n, saved)
+	}
+	db.away.Store(false)
+	api.set(func(f *fakeAPI) { f.requests = nil })
+	third := startRig(t, api, Options{Snapshots: db})
+	third.becomes(t, cache.Live)
+	third.equal(t)
 	if n := api.count("list") + api.count("watchlist"); n != 0 {
 		t.Errorf("%d lists, want none", n)
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 // restore fills the store from the snapshot, if there is one that fits. It never
-// fails: a snapshot that does not fit is dropped and the resource starts cold.
+// fails: a snapshot that does not fit is dropped and the resource starts cold. So it does
+// where the snapshot is out of reach, which says nothing of what is saved: that stays.
 func (i *Informer) restore() {
 	db := i.factory.options.Snapshots
 	if db == nil || i.Spec().Aggregated {
@@ -23,6 +24,9 @@ func (i *Informer) restore() {
 	defer loaded.Close()
 	switch {
 	case errors.Is(err, cache.ErrNoSnapshot):
+		return
+	case errors.Is(err, cache.ErrAway):
+		i.cluster.sayOnce(i.log, "the snapshot cannot be read now, starting cold", err.Error())
 		return
 	case err != nil:
 		i.dropSnapshot(err.Error())

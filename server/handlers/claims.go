@@ -32,7 +32,7 @@ func (m *Manager) Claim(ctx context.Context, name string, o ClaimOptions) ([]Cla
 		return nil, err
 	}
 	all := h.claimAll(ctx, o)
-	if err = ctx.Err(); h.removed.Err() != nil {
+	if err = ctx.Err(); h.removed.Err() != nil && !h.isUnread() {
 		err = ErrUnknown
 	}
 	if err == nil && len(all) > 0 {

@@ -55,7 +55,9 @@ type Manager struct {
 	metrics *metrics
 	saver   saver
 
-	applying sync.Mutex // one Apply at a time; taken before mu
+	applying sync.Mutex      // one Apply at a time; guards wanted and unlisted; taken before mu
+	wanted   map[string]bool // the handlers of the last Apply
+	unlisted bool            // which ledgers there are could not be told then
 
 	mu       sync.Mutex // guards all below
 	ctx      context.Context
@@ -77,30 +79,40 @@ func NewManager(o Options) *Manager {
 
 // Apply makes the running handlers those that are given: new ones begin where their ledger
 // ends, changed ones look at everything again, and of those that are missing nothing is kept.
-// The others go on undisturbed.
+// The others go on undisturbed. Where ledgers are out of reach, Run looks again: a handler
+// waits until it is known what was known of it.
 func (m *Manager) Apply(all []Handler) error {
 	m.applying.Lock()
 	defer m.applying.Unlock()
 	var errs []error
-	wanted := map[string]bool{}
+	m.wanted = map[string]bool{}
 	for _, spec := range all {
-		wanted[spec.Name] = true
+		m.wanted[spec.Name] = true
 		errs = append(errs, m.apply(spec))
 	}
-	names, err := m.options.Ledgers.Ledgers()
-	errs = append(errs, err)
-	for _, name := range names {
-		if !wanted[name] {
-			m.options.Log.Info("handler is not configured any more: what was known of it is forgotten", "handler", name)
-			m.forget(name)
-		}
+	if err := m.forgetOthers(); !errors.Is(err, cache.ErrAway) {
+		errs = append(errs, err)
 	}
 	for _, name := range m.names() {
-		if !wanted[name] {
+		if !m.wanted[name] {
 			m.forget(name)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// forgetOthers forgets the ledgers of handlers that are not configured any more. Called with
+// applying.
+func (m *Manager) forgetOthers() error {
+	names, err := m.options.Ledgers.Ledgers()
+	m.unlisted = errors.Is(err, cache.ErrAway)
+	for _, name := range names {
+		if !m.wanted[name] {
+			m.options.Log.Info("handler is not configured any more: what was known of it is forgotten", "handler", name)
+			m.forget(name)
+		}
+	}
+	return err
 }
 
 func (m *Manager) apply(spec Handler) error {
@@ -115,30 +127,42 @@ func (m *Manager) apply(spec Handler) error {
 	m.saver.saving.Lock()
 	defer m.saver.saving.Unlock()
 	h = newRunning(m, spec)
-	var err error
-	if err = h.load(m.options.Ledgers); err != nil {
-		h.queue.ShutDown()
+	err := h.load(m.options.Ledgers)
+	switch {
+	case errors.Is(err, cache.ErrAway):
+		m.options.Log.Warn("what was known of a handler is out of reach: it waits", "handler", spec.Name, "err", err)
+		h.discard()
+		h = newRunning(m, spec)
+		h.unread = err
+	case err != nil:
 		m.options.Log.Error("what was known of a handler cannot be read: it begins anew", "handler", spec.Name, "err", err)
+		h.discard()
 		h = newRunning(m, spec)
 		h.anew = true
 	}
-	h.mu.Lock()
-	h.dropLinesLocked()
-	h.mu.Unlock()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, again := m.removed[spec.Name]; again {
-		delete(m.removed, spec.Name)
-		h.anew = true
-	}
-	m.handlers[spec.Name] = h
-	if m.ctx != nil {
-		h.start(m.ctx)
-	}
-	if err != nil && !errors.Is(err, cache.ErrCorrupt) {
+	m.install(h)
+	if err != nil && !errors.Is(err, cache.ErrCorrupt) && !errors.Is(err, cache.ErrAway) {
 		return fmt.Errorf("handler %s: %w", spec.Name, err)
 	}
 	return nil
+}
+
+// install makes h one of the handlers, and starts it if it is known what was known of it.
+func (m *Manager) install(h *running) {
+	h.mu.Lock()
+	h.dropLinesLocked()
+	unread := h.unread != nil
+	h.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, again := m.removed[h.name]; again {
+		delete(m.removed, h.name)
+		h.anew, h.unread, unread = true, nil, false
+	}
+	m.handlers[h.name] = h
+	if m.ctx != nil && !unread {
+		h.start(m.ctx)
+	}
 }
 
 func (m *Manager) forget(name string) {
@@ -185,9 +209,14 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.mu.Lock()
 	m.ctx = ctx
 	for _, h := range m.handlers {
-		h.start(ctx)
+		if !h.isUnread() {
+			h.start(ctx)
+		}
 	}
 	m.mu.Unlock()
+	var reading sync.WaitGroup
+	reading.Go(func() { m.readAll(ctx) })
+	defer reading.Wait()
 	m.saver.run(ctx, m.options.SaveNow, m.options.Log)
 	m.applying.Lock() // none begins from now on
 	defer m.applying.Unlock()
@@ -218,6 +247,9 @@ func (m *Manager) steer(ctx context.Context, name string, do func(*running)) err
 	h, err := m.find(name)
 	if err != nil {
 		return err
+	}
+	if h.isUnread() {
+		return fmt.Errorf("%w: what was known of the handler is out of reach, and may not be changed before it is read", cache.ErrNotSynced)
 	}
 	h.mu.Lock()
 	do(h)

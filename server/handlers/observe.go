@@ -117,6 +117,8 @@ func (l *line) nameLocked() string {
 
 func (h *running) stateLocked(now time.Time, lines []LineStatus) (state, reason string) {
 	switch {
+	case h.unread != nil:
+		return stateWaiting, "what was known of it cannot be read: " + h.unread.Error()
 	case h.meta.Paused:
 		return statePaused, h.meta.Reason
 	case h.gate.reason != "":

@@ -45,6 +45,8 @@ type running struct {
 	noted   bool // meta
 	erase   bool // what is replaced must not be kept
 
+	unread error // why what is saved of it could not be read yet: it waits
+
 	ctx    context.Context // of all that runs; nil: nothing does
 	begun  bool            // what the ledger must know before the first delivery is saved
 	stop   context.CancelFunc

@@ -51,13 +51,18 @@ func (m *Manager) Save(commit func([]cache.LedgerChange) error) error {
 	return err
 }
 
-// takeAll are the handlers that run, and the names of those that are to be forgotten, of one
+// takeAll are the handlers that run, those whose ledger could not be read left out, and the names of those that are to be forgotten, of one
 // moment: one that is taken out meanwhile is forgotten with the next save.
 func (m *Manager) takeAll() (running []*running, removed map[string]struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	removed, m.removed = m.removed, map[string]struct{}{}
-	return m.allLocked(), removed
+	for _, h := range m.allLocked() {
+		if !h.isUnread() {
+			running = append(running, h)
+		}
+	}
+	return running, removed
 }
 
 // SaveAnew makes the next Save hold everything. It implements replica.Beside.

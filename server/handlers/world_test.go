@@ -100,6 +100,7 @@ type world struct {
 	redact  []string
 	disk    disk
 	broken  error // of every commit
+	away    error // of every look at a ledger
 	commits int
 
 	manager *Manager
@@ -328,19 +329,22 @@ func (w *world) View() *cache.View {
 func (w *world) Ledgers() ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.away != nil {
+		return nil, w.away
+	}
 	return slices.Sorted(maps.Keys(w.disk.ledgers)), nil
 }
 
 func (w *world) Ledger(name string, yield func(cache.LedgerEntry) error) error {
 	w.mu.Lock()
-	saved := maps.Clone(w.disk.ledgers[name])
+	saved, away := maps.Clone(w.disk.ledgers[name]), w.away
 	w.mu.Unlock()
 	for _, k := range slices.Sorted(maps.Keys(saved)) {
 		if err := yield(cache.LedgerEntry{Key: []byte(k), Value: saved[k]}); err != nil {
 			return err
 		}
 	}
-	return nil
+	return away // which is noticed at the end
 }
 
 // sink records deliveries.
