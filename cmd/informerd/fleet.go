@@ -127,6 +127,14 @@ func (f *fleet) config() *config.Config {
 	return f.cfg
 }
 
+// present are the rules and the clusters that there are to be now; false if that is not
+// certain.
+func (f *fleet) present() ([]config.Rule, []config.Cluster, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.cfg.Resources, f.found.all, f.certainLocked()
+}
+
 // configure takes over another configuration. Rules are taken over at once, clusters come
 // and go soon after: it does not wait for them.
 func (f *fleet) configure(cfg *config.Config) {

@@ -19,7 +19,6 @@ import (
 	"github.com/informerd/informerd/cache/replica"
 	"github.com/informerd/informerd/cmd/informerd/collect"
 	"github.com/informerd/informerd/cmd/informerd/config"
-	"github.com/informerd/informerd/cmd/informerd/plan"
 	"github.com/informerd/informerd/persist"
 	"github.com/informerd/informerd/server"
 	"github.com/informerd/informerd/server/kubeapi"
@@ -118,8 +117,10 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	clusters.connected = append(clusters.connected, ups.connect, doors.connect)
 	clusters.heard = deliveries.hear
 	clusters.removed = append(clusters.removed, ups.remove, srv.Forget, doors.remove, deliveries.remove)
+	forgotten := newForgetter(db, clusters.present, log)
+	clusters.removed = append(clusters.removed, func(string) { forgotten.missed() })
 	clusters.settled = func(rules []config.Rule, all []config.Cluster) {
-		forgetUnwatched(rules, all, db, log)
+		forgotten.forget(rules, all)
 		var names []string
 		for _, c := range all {
 			names = append(names, c.Name)
@@ -145,6 +146,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		}
 		clusters.configure(next)
 		redeliver()
+		forgotten.missed()
 	}
 	shown := newProgress(out, log, start, srv.URL(), factory, clusters)
 
@@ -180,6 +182,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	g.Go(func() error { return clusters.Run(ctx) })
 	g.Go(func() error { return reloads.Run(ctx) })
 	g.Go(func() error { return shown.Run(ctx) })
+	g.Go(func() error { return forgotten.Run(ctx) })
 	err = g.Wait()
 	log.Info("stopped", "duration", time.Since(start).Round(time.Millisecond))
 	return err
@@ -265,35 +268,6 @@ func savedCopies(db store, log *slog.Logger) []cache.Saved {
 		log.Warn("cannot read what the snapshot holds, starting cold", "err", err)
 	}
 	return saved
-}
-
-// forgetUnwatched deletes the snapshots of resources that the configuration has
-// left out, or whose cluster it has, since they were made: what is not watched is
-// not kept.
-func forgetUnwatched(rules []config.Rule, clusters []config.Cluster, db store, log *slog.Logger) {
-	if db == nil {
-		return // nothing is kept
-	}
-	saved := savedCopies(db, log)
-	watched := map[cache.Resource]bool{}
-	for _, c := range clusters {
-		for _, choice := range plan.Choose(rules, c.Name, plan.Saved(c.Name, saved)) {
-			watched[choice.Spec.Resource] = choice.Spec.Watch
-		}
-	}
-	for _, s := range saved {
-		if watched[s.Spec.Resource] {
-			continue
-		}
-		if err := db.Erase(s.Spec.Resource); err != nil {
-			log.Warn("cannot delete the snapshot", "gvr", s.Spec.Resource.String(), "err", err)
-			continue
-		}
-		log.Info("snapshot deleted, the configuration leaves it out", "gvr", s.Spec.Resource.String())
-	}
-	if err := db.Sweep(); err != nil { // the first save tries again
-		log.Warn("the snapshot file still holds what the configuration leaves out", "err", err)
-	}
 }
 
 func newProgress(out *console, log *slog.Logger, start time.Time, url string, factory *replica.Factory, clusters *fleet) *progress {
