@@ -157,7 +157,7 @@ postgres: ## the database that tests of docs/postgresql.md need
 	@test -n '$(postgres)' || { \
 		command -v apt-get >/dev/null || { echo 'the tests need PostgreSQL: set POSTGRES to the folder of its programs' >&2; exit 1; }; \
 		echo 'installing PostgreSQL'; \
-		$(call install,postgresql); }
+		$(call install,postgresql pgbouncer); }
 
 # The packages are called as the programs are.
 worker-deps: ## what the programs of docs/workers need, which e2e tests run

@@ -57,6 +57,24 @@ func TestPostgresExecModes(t *testing.T) {
 	}
 }
 
+// TestPostgresBouncer: behind a pooler of sessions or transactions everything works, as
+// docs/postgresql.md says.
+func TestPostgresBouncer(t *testing.T) {
+	s := postgres.Start(t)
+	for _, mode := range [][2]string{{"session", "cache_statement"}, {"transaction", "exec"}, {"transaction", "simple_protocol"}} {
+		t.Run(mode[0]+" "+mode[1], func(t *testing.T) {
+			url := s.Bouncer(mode[0])
+			open := func() *Postgres {
+				return openPostgres(t, s, func(o *PostgresOptions) {
+					o.URL = url + "&default_query_exec_mode=" + mode[1]
+					o.Schema = mode[0] + "_" + mode[1]
+				})
+			}
+			useAll(t, open(), open)
+		})
+	}
+}
+
 // useAll does everything that a Postgres can do, and finds it again with another.
 func useAll(t *testing.T, p *Postgres, open func() *Postgres) {
 	t.Helper()

@@ -98,3 +98,71 @@ func TestPostgresOutage(t *testing.T) {
 	harness.CheckEqual(t, c, i, harness.Check{Resources: []string{"configmaps"}})
 	churn.check(t)
 }
+
+// TestPostgresAwayAtStart: a database from which nothing comes keeps nobody from starting. It
+// is said, what was saved stays, and handlers wait for what they knew: when the database is
+// back they go on there, and nothing that was delivered is delivered again.
+func TestPostgresAwayAtStart(t *testing.T) {
+	inTurn(t, &smallLane)
+	c := smallCluster(t)
+	db := postgres.Start(t)
+	churn := newChurner(t, c, builtinKinds()[:1], "postgres-c")
+	i := harness.StartInformerd(t, harness.Options{
+		Kubeconfig: c.Kubeconfig("admin"), Postgres: db.URL(),
+		Handlers: "- {name: namespaces, resources: [namespaces], as: informerd, from: beginning}\n",
+	})
+	i.WaitLive(t, syncTime)
+	handled := func(want string) func() error {
+		return func() error {
+			a, err := i.Get("/v1/handlers/namespaces")
+			if err == nil && !strings.Contains(string(a.Body), want) {
+				err = fmt.Errorf("%d: %s", a.Status, a.Body)
+			}
+			return err
+		}
+	}
+	harness.Eventually(t, time.Minute, "the handler has begun", handled(`"state":"following"`))
+	waitSaved(t, i)
+	var first, second struct{ Pending int }
+	harness.Eventually(t, time.Minute, "keys are pending", func() error {
+		if err := i.Read("/v1/handlers/namespaces", &first); err != nil || first.Pending == 0 {
+			return fmt.Errorf("%+v, %w", first, err)
+		}
+		return nil
+	})
+	time.Sleep(time.Second) // a save or two
+	i.Kill()
+
+	db.Freeze()
+	began := time.Now()
+	i.Start()
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it started after %v", took)
+	}
+	stop := churn.start(t.Context(), 3)
+	i.WaitLive(t, syncTime)
+	waitChanges(t, churn, 50)
+	stop()
+	harness.CheckEqual(t, c, i, harness.Check{Resources: []string{"namespaces", "configmaps"}})
+	harness.Eventually(t, time.Minute, "it is said", func() error {
+		a, err := i.Get("/readyz?verbose")
+		if err == nil && (a.Status != 200 || !strings.Contains(string(a.Body), "snapshot failing")) {
+			err = fmt.Errorf("readyz is %d: %s", a.Status, a.Body)
+		}
+		return err
+	})
+	harness.Eventually(t, time.Minute, "the handler waits", handled("what was known of it cannot be read"))
+
+	db.Thaw()
+	harness.Eventually(t, 2*time.Minute, "the handler goes on", handled(`"state":"following"`))
+	if err := i.Read("/v1/handlers/namespaces", &second); err != nil || second.Pending < first.Pending {
+		t.Errorf("%d keys are pending, %d were: %v", second.Pending, first.Pending, err)
+	}
+	waitSaved(t, i)
+	i.Stop()
+	mark := c.AuditMark(t)
+	i.Start()
+	i.WaitLive(t, syncTime)
+	checkNoLists(t, c, mark)
+	churn.check(t)
+}
