@@ -11,7 +11,7 @@ type LedgerChange struct {
 	// Erase: what this replaces or removes must not be kept, as with Snapshots.Erase: Sweep
 	// leaves nothing of it on disk.
 	Erase bool
-	// Put are entries to write, Delete keys to remove. Keys are 1 to 1,024 bytes.
+	// Put are entries to write, Delete keys to remove. Keys are 1 to 16,384 bytes.
 	Put    []LedgerEntry
 	Delete [][]byte
 }

@@ -20,7 +20,7 @@ import (
 // Bounds of what LedgerChange may name.
 const (
 	maxLedgerName = 63
-	maxLedgerKey  = 1024
+	maxLedgerKey  = 16 << 10
 )
 
 var (

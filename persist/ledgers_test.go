@@ -225,7 +225,7 @@ func TestLedgersRefused(t *testing.T) {
 		"no name":         {},
 		"a long name":     {Name: strings.Repeat("n", 64)},
 		"an empty key":    {Name: "second", Put: []cache.LedgerEntry{{Value: []byte("v")}}},
-		"a long key":      {Name: "second", Put: []cache.LedgerEntry{{Key: make([]byte, 1025)}}},
+		"a long key":      {Name: "second", Put: []cache.LedgerEntry{{Key: make([]byte, maxLedgerKey+1)}}},
 		"deletes nothing": {Name: "second", Delete: [][]byte{nil}},
 	} {
 		if err := db.Commit(threeBatch(3, "1"), []cache.LedgerChange{good, bad}); err == nil || !strings.Contains(err.Error(), "ledger") {
@@ -247,7 +247,7 @@ func TestLedgersRefused(t *testing.T) {
 	if all, err := db.Saved(); err != nil || len(all) != 0 {
 		t.Errorf("half of a commit was saved: %v, %v", all, err)
 	}
-	longest := cache.LedgerChange{Name: strings.Repeat("n", 63), Put: []cache.LedgerEntry{{Key: make([]byte, 1024)}}}
+	longest := cache.LedgerChange{Name: strings.Repeat("n", 63), Put: []cache.LedgerEntry{{Key: make([]byte, maxLedgerKey)}}}
 	note(t, db, longest)
 	if got := ledger(t, db, longest.Name); len(got) != 1 {
 		t.Errorf("%d entries", len(got))

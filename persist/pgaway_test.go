@@ -252,6 +252,24 @@ func TestPostgresLocked(t *testing.T) {
 	eventually(t, "it goes on", func() bool { return p.Commit([]cache.Batch{{Saved: savedOf(pods, "3")}}, nil) == nil })
 }
 
+// TestPostgresReadOnly: a database that became a standby is left, since others may be named
+// that took its place, and used again when it may be written.
+func TestPostgresReadOnly(t *testing.T) {
+	s := postgres.Start(t)
+	p := openPostgres(t, s)
+	if err := p.Commit(whole(pods, 3), nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Exec("ALTER DATABASE postgres SET default_transaction_read_only = on")
+	p.pool.Reset()
+	if err := p.Commit(empty(pods, "2"), nil); !errors.Is(err, cache.ErrAway) || !strings.Contains(err.Error(), "it is read-only") {
+		t.Errorf("Commit() = %v", err)
+	}
+	eventually(t, "it is said", func() bool { return p.Trouble() != nil })
+	s.Exec("BEGIN READ WRITE; ALTER DATABASE postgres RESET default_transaction_read_only; COMMIT")
+	eventually(t, "it is used again", func() bool { return p.Commit(empty(pods, "3"), nil) == nil })
+}
+
 // TestPostgresNoPassword: whatever goes wrong, the password is in no error.
 func TestPostgresNoPassword(t *testing.T) {
 	s := postgres.Start(t)

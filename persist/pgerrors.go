@@ -61,13 +61,13 @@ func (p *Postgres) away(err error) error {
 }
 
 // unreachable reports whether the connection is to blame: the next call would wait for it
-// just as long.
+// just as long, or another connection leads to the primary that this one is not any more.
 func unreachable(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		return !errors.Is(err, ErrNewerSchema) && !errors.Is(err, errLost)
 	}
-	return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || pg.Code == "53300"
+	return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || pg.Code == "53300" || pg.Code == "25006"
 }
 
 // hasCode reports whether the database answered with one of the codes.

@@ -65,6 +65,7 @@ func (p *Postgres) attach(ctx context.Context) error {
 	defer p.attaching.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, attachFor)
 	defer cancel()
+	held := p.holds()
 	var next fence
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		if err := p.limits(ctx, tx, attachFor, attachFor*2/3); err != nil {
@@ -75,7 +76,7 @@ func (p *Postgres) attach(ctx context.Context) error {
 			return err
 		}
 		var err error
-		if next, err = p.take(ctx, tx); err != nil {
+		if next, err = p.take(ctx, tx, held); err != nil {
 			return err
 		}
 		return p.loadSweeps(ctx, tx)
@@ -83,32 +84,36 @@ func (p *Postgres) attach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.held.epoch != next.epoch {
+	if held.epoch != next.epoch {
 		p.options.Log.Info("the database of snapshots is taken over", "database", p.place, "epoch", next.epoch)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.held = next
 	return nil
 }
 
 // take makes the row this writer's, unless it is already, or another has come since.
-func (p *Postgres) take(ctx context.Context, tx pgx.Tx) (fence, error) {
+func (p *Postgres) take(ctx context.Context, tx pgx.Tx, held fence) (fence, error) {
 	now, err := p.readFence(ctx, tx, "FOR UPDATE")
 	if err != nil {
 		return fence{}, err
 	}
-	if p.held.epoch != 0 {
-		if err := p.held.check(now); !errors.Is(err, errLost) {
-			return p.held, err
+	if held.epoch != 0 {
+		if err := held.check(now); !errors.Is(err, errLost) {
+			return held, err
 		}
 	}
-	next := fence{epoch: max(now.epoch, p.held.epoch) + 1, writer: p.writer}
+	next := fence{epoch: max(now.epoch, held.epoch) + 1, writer: p.writer}
 	err = tx.QueryRow(ctx, p.in(`UPDATE {store} SET epoch = $1, writer = $2, since = clock_timestamp() RETURNING since`), next.epoch, next.writer).Scan(&next.since)
 	return next, err
 }
 
+// holds is what this writer holds. Whoever asks may have locked the row that attach waits for,
+// so that it must not wait for attach.
 func (p *Postgres) holds() fence {
-	p.attaching.Lock()
-	defer p.attaching.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return p.held
 }
 

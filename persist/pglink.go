@@ -15,6 +15,8 @@ const (
 	// linkRetry and linkRetryMax are the first and the longest pause between two attempts.
 	linkRetry    = 250 * time.Millisecond
 	linkRetryMax = 5 * time.Second
+	// linkSay is how long it is waited before another error of the same outage is said.
+	linkSay = time.Minute
 )
 
 // errConnecting is why nobody can be asked before the first attempt has ended.
@@ -29,6 +31,8 @@ type link struct {
 	began   time.Time     // of the first attempt
 	first   chan struct{} // closed when it has ended
 	broken  chan struct{} // holds one; says that the connection was lost
+
+	said time.Time // when an error was said last, zero if none was since it was up; of run alone
 
 	mu   sync.Mutex // guards all below
 	up   bool
@@ -65,7 +69,6 @@ func (l *link) run(ctx context.Context) {
 func (l *link) attempt(ctx context.Context, first bool) bool {
 	err := l.connect(ctx)
 	l.mu.Lock()
-	said := l.err
 	l.up, l.err = err == nil, err
 	l.over = errors.Is(err, ErrTakenOver)
 	over := l.over
@@ -77,10 +80,12 @@ func (l *link) attempt(ctx context.Context, first bool) bool {
 	case ctx.Err() != nil:
 	case over:
 		l.log.Error("the database of snapshots is not written any more, serving on from memory", "err", err)
-	case err != nil && (said == nil || said.Error() != err.Error()):
-		l.log.Error("the database of snapshots cannot be used, serving on from memory and trying again", "err", err)
-	case err == nil && said != nil && said != errConnecting:
+	case err == nil && !l.said.IsZero():
 		l.log.Info("the database of snapshots can be used again")
+		l.said = time.Time{}
+	case err != nil && time.Since(l.said) > linkSay:
+		l.log.Error("the database of snapshots cannot be used, serving on from memory and trying again", "err", err)
+		l.said = time.Now()
 	}
 	return err == nil || over
 }

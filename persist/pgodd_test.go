@@ -23,6 +23,16 @@ func TestPostgresNames(t *testing.T) {
 	if err := p.Commit([]cache.Batch{{Saved: savedOf(pods, "2"), Put: b.Put[:1], Delete: []cache.Key{b.Put[1].Key}}}, nil); err != nil {
 		t.Fatal(err)
 	}
+	key := []byte("k\x00" + strings.Repeat("x", 3000))
+	if err := p.Note([]cache.LedgerChange{{Name: "l", Put: []cache.LedgerEntry{{Key: key, Value: []byte("v")}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Ledger("l", func(e cache.LedgerEntry) error {
+		same(t, "key of an entry", string(e.Key), string(key))
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
 	got, err := loadPostgres(p, pods)
 	if err != nil {
 		t.Fatal(err)

@@ -67,10 +67,10 @@ type Postgres struct {
 	noting  sync.Mutex   // one change of ledgers at a time; taken after writing
 	reading sync.RWMutex // shared by who reads; who gives a table new pages has it alone
 
-	attaching sync.Mutex // guards held; taken after all above
-	held      fence      // by which this writer may write; zero: there was no connection yet
+	attaching sync.Mutex // one attempt to take the tables over at a time; taken after all above
 
-	mu sync.Mutex // guards all below
+	mu   sync.Mutex // guards all below
+	held fence      // by which this writer may write; zero: there was no connection yet
 	// stamps are those that a resource or ledger may have if nobody else wrote it: that of
 	// the last commit, and of those after it of which nobody knows whether they succeeded.
 	stamps map[string][]int64
