@@ -3,6 +3,7 @@ package persist
 import (
 	"crypto/sha256"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -16,15 +17,15 @@ const (
 	pgBytes = 4 << 20
 )
 
-// uniqueUpTo is how many records of a batch that begins anew may have a key twice, so that
-// the last counts. Of a larger one, which a Store makes, none has.
+// uniqueUpTo is how many records of a batch may have a key twice, so that the last counts. Of
+// a larger one that begins anew, which a Store makes, none has.
 const uniqueUpTo = 100_000
 
 // put writes the records of the batch.
 func (s *pgSave) put(m *meta) error {
 	indexes := newIndexTable(m.Indexes)
 	write := s.putAll
-	if s.batch.Reset && s.batch.Len() > uniqueUpTo {
+	if s.batch.Reset && s.batch.Len() > pgRows {
 		write = s.copyAll
 	}
 	if err := write(m, indexes); err != nil {
@@ -88,17 +89,32 @@ func (p *pgPart) add(key, value []byte) {
 
 func (p *pgPart) isFull() bool { return len(p.keys) >= pgRows || p.bytes >= pgBytes }
 
-// putAll writes the records in parts. Of two of one key the last counts.
-func (s *pgSave) putAll(m *meta, indexes *indexTable) error {
-	last := make(map[cache.Key]int, s.batch.Len())
-	for i := range s.batch.Len() {
-		last[s.batch.Key(i)] = i
-	}
-	var part pgPart
-	for i := range s.batch.Len() {
-		if last[s.batch.Key(i)] != i {
-			continue
+// wanted are the numbers of the records to write, in order. Of two of one key the last counts.
+func (s *pgSave) wanted() iter.Seq[int] {
+	n := s.batch.Len()
+	var last map[cache.Key]int
+	if !s.batch.Reset || n <= uniqueUpTo {
+		last = make(map[cache.Key]int, n)
+		for i := range n {
+			last[s.batch.Key(i)] = i
 		}
+	}
+	return func(yield func(int) bool) {
+		for i := range n {
+			if last != nil && last[s.batch.Key(i)] != i {
+				continue
+			}
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// putAll writes the records in parts.
+func (s *pgSave) putAll(m *meta, indexes *indexTable) error {
+	var part pgPart
+	for i := range s.wanted() {
 		rec := s.batch.Record(i)
 		key, value, err := s.encode(&rec, indexes)
 		if err != nil {
@@ -165,11 +181,17 @@ func (s *pgSave) remove(m *meta, hashes [][]byte) error {
 	return err
 }
 
-// copyAll writes all records of a large batch that begins anew, which takes half the time
-// of inserting them. Each is made when it is sent.
+// copyAll writes all records of a batch that begins anew, which takes half the time and less
+// than half of the processor's of inserting them. Each is made when it is sent.
 func (s *pgSave) copyAll(m *meta, indexes *indexTable) error {
+	next, stop := iter.Pull(s.wanted())
+	defer stop()
 	n, err := s.tx.CopyFrom(s.ctx, pgx.Identifier{s.p.options.Schema, s.row.objects}, []string{"resource", "hash", "key", "sum", "value"},
-		pgx.CopyFromSlice(s.batch.Len(), func(i int) ([]any, error) {
+		pgx.CopyFromFunc(func() ([]any, error) {
+			i, ok := next()
+			if !ok {
+				return nil, nil
+			}
 			rec := s.batch.Record(i)
 			key, value, err := s.encode(&rec, indexes)
 			if err != nil {

@@ -142,26 +142,36 @@ func TestPostgresModel(t *testing.T) {
 	}
 }
 
-// TestPostgresCopy: a batch that is too large to be inserted is copied.
+// TestPostgresCopy: large batches are copied; of two records of a key the last counts.
 func TestPostgresCopy(t *testing.T) {
 	p := openPostgres(t, postgres.Start(t))
-	const n = uniqueUpTo + 1
-	b := bulkBatch(pods, n)
-	if err := p.Commit([]cache.Batch{b}, nil); err != nil {
-		t.Fatal(err)
-	}
-	got, err := loadPostgres(p, pods)
-	if err != nil || len(got.Records) != n {
-		t.Fatalf("%d records, %v", len(got.Records), err)
-	}
-	if !slices.IsSortedFunc(got.Records, func(a, b cache.Record) int { return a.Key.Compare(b.Key) }) {
-		t.Error("records are not in the order of keys")
-	}
-	if err := p.Commit([]cache.Batch{{Saved: savedOf(pods, "2"), Delete: []cache.Key{got.Records[0].Key}}}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if got, err = loadPostgres(p, pods); err != nil || len(got.Records) != n-1 {
-		t.Errorf("%d records, %v", len(got.Records), err)
+	for _, n := range []int{pgRows, pgRows + 1, uniqueUpTo + 1} {
+		b := bulkBatch(pods, n)
+		want := n
+		if n <= uniqueUpTo {
+			again := b.Put[0]
+			again.Data = []byte("again")
+			b.Put = append(b.Put, again)
+		}
+		if err := p.Commit([]cache.Batch{b}, nil); err != nil {
+			t.Fatal(err)
+		}
+		got, err := loadPostgres(p, pods)
+		if err != nil || len(got.Records) != want {
+			t.Fatalf("%d records, %v", len(got.Records), err)
+		}
+		if n <= uniqueUpTo && !slices.ContainsFunc(got.Records, func(r cache.Record) bool { return string(r.Data) == "again" }) {
+			t.Error("the first of two counts")
+		}
+		if !slices.IsSortedFunc(got.Records, func(a, b cache.Record) int { return a.Key.Compare(b.Key) }) {
+			t.Error("records are not in the order of keys")
+		}
+		if err := p.Commit([]cache.Batch{{Saved: savedOf(pods, "2"), Delete: []cache.Key{got.Records[0].Key}}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got, err = loadPostgres(p, pods); err != nil || len(got.Records) != n-1 {
+			t.Errorf("%d records, %v", len(got.Records), err)
+		}
 	}
 }
 
