@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/test/postgres"
@@ -199,6 +200,37 @@ func TestPostgresHangs(t *testing.T) {
 			got, err := loadPostgres(p, pods)
 			return err == nil && len(got.Records) == n
 		})
+	}
+}
+
+// TestPostgresManyLoads: who waits for the connections of others loses no patience with the
+// database, and saving does not wait for them.
+func TestPostgresManyLoads(t *testing.T) {
+	p := openPostgres(t, postgres.Start(t), func(o *PostgresOptions) {
+		o.URL += "&pool_max_conns=3"
+		o.patience = time.Second
+	})
+	if err := p.Commit(whole(pods, 300), nil); err != nil {
+		t.Fatal(err)
+	}
+	var loads errgroup.Group
+	for range 4 {
+		loads.Go(func() error {
+			_, err := p.Load(pods, func(cache.Record) error {
+				time.Sleep(3 * time.Millisecond)
+				return nil
+			})
+			return err
+		})
+	}
+	time.Sleep(50 * time.Millisecond)
+	for range 5 {
+		if err := p.Commit(empty(pods, "2"), nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := loads.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -68,7 +68,7 @@ func (p *Postgres) attach(ctx context.Context) error {
 	held := p.holds()
 	var next fence
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		if err := p.limits(ctx, tx, attachFor, attachFor*2/3); err != nil {
+		if err := p.limits(ctx, tx, bounds{attachFor, attachFor * 2 / 3, p.options.patience / 2}); err != nil {
 			return err
 		}
 		// Whoever wrote before has ended: ensure waits for the row, which it has locked.
@@ -117,15 +117,18 @@ func (p *Postgres) holds() fence {
 	return p.held
 }
 
+// bounds are what a statement, a lock and a pause between statements may take.
+type bounds struct{ statement, lock, idle time.Duration }
+
 // limits bounds what a transaction waits for, for itself alone: it may share its connection
 // with others behind a pooler. The database ends what nobody waits for any more: a statement
 // that takes longer than its caller has patience, a transaction of a process that is frozen,
 // and one whose peer has vanished. Who takes over must not wait for those.
-func (p *Postgres) limits(ctx context.Context, tx pgx.Tx, statement, lock time.Duration) error {
+func (p *Postgres) limits(ctx context.Context, tx pgx.Tx, b bounds) error {
 	ms := func(d time.Duration) string { return strconv.FormatInt(max(1, d.Milliseconds()), 10) }
 	_, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),
-		set_config('idle_in_transaction_session_timeout', $3, true), set_config('tcp_user_timeout', $3, true)`,
-		ms(statement), ms(lock), ms(p.options.patience/2))
+		set_config('idle_in_transaction_session_timeout', $3, true), set_config('tcp_user_timeout', $4, true)`,
+		ms(b.statement), ms(b.lock), ms(b.idle), ms(p.options.patience/2))
 	return err
 }
 
@@ -138,7 +141,7 @@ func (p *Postgres) change(ctx context.Context, bound time.Duration, fn func(tx p
 			p.ended(tx)
 		}
 	}()
-	return p.run(ctx, pgx.TxOptions{}, bound, func(tx pgx.Tx) error {
+	return p.run(ctx, pgx.TxOptions{}, bounds{bound, bound, p.options.patience / 2}, func(tx pgx.Tx) error {
 		all = append(all, tx)
 		now, err := p.readFence(ctx, tx, "FOR SHARE")
 		if err != nil {
@@ -151,26 +154,26 @@ func (p *Postgres) change(ctx context.Context, bound time.Duration, fn func(tx p
 	})
 }
 
-// longest is how long one statement may take whose rows are read: whoever reads them ends it
-// sooner when none come.
+// longest is how long one statement may take whose rows are read, and how long it may take to
+// look at them: whoever reads ends it sooner when none come. It holds up nobody.
 const longest = 10 * time.Minute
 
 // read runs fn in a transaction that sees one state of everything.
 func (p *Postgres) read(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	p.reading.RLock()
 	defer p.reading.RUnlock()
-	return p.run(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, longest, fn)
+	return p.run(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, bounds{longest, longest, longest}, fn)
 }
 
 // run runs a transaction. Where the tables are not what they were, it attaches anew and tries
 // once more: what is missing then is found missing.
-func (p *Postgres) run(ctx context.Context, o pgx.TxOptions, bound time.Duration, fn func(tx pgx.Tx) error) error {
+func (p *Postgres) run(ctx context.Context, o pgx.TxOptions, b bounds, fn func(tx pgx.Tx) error) error {
 	if err := p.link.await(ctx); err != nil {
 		return p.away(err)
 	}
 	once := func() error {
 		return pgx.BeginTxFunc(ctx, p.pool, o, func(tx pgx.Tx) error {
-			if err := p.limits(ctx, tx, bound, bound); err != nil {
+			if err := p.limits(ctx, tx, b); err != nil {
 				return err
 			}
 			return fn(tx)

@@ -228,7 +228,7 @@ func (p *Postgres) Ledger(name string, yield func(cache.LedgerEntry) error) erro
 	if err := checkLedgerName(name); err != nil {
 		return err
 	}
-	w := newWatchdog(p.ctx, p.options.patience)
+	w := p.startReading()
 	defer w.stop()
 	l := pgLedgerLoad{p: p, w: w, name: name, yield: yield}
 	err := p.read(w.ctx, l.run)

@@ -72,7 +72,7 @@ func (p *Postgres) Load(r cache.Resource, yield func(cache.Record) error) (cache
 	if err != nil {
 		return cache.Saved{}, fmt.Errorf("%s: %w", r, cache.ErrNoSnapshot)
 	}
-	w := newWatchdog(p.ctx, p.options.patience)
+	w := p.startReading()
 	defer w.stop()
 	l := pgLoad{p: p, w: w, name: name, yield: yield}
 	err = p.read(w.ctx, l.run)
@@ -188,11 +188,19 @@ type watchdog struct {
 	cancel   context.CancelFunc
 	patience time.Duration
 	timer    *time.Timer
+	ended    func()
 }
 
-func newWatchdog(ctx context.Context, patience time.Duration) *watchdog {
+// startReading waits until there is a connection for a reading, which others may have for
+// long, and gives it a watchdog of its own then.
+func (p *Postgres) startReading() *watchdog {
+	p.loads <- struct{}{}
+	return newWatchdog(p.ctx, p.options.patience, func() { <-p.loads })
+}
+
+func newWatchdog(ctx context.Context, patience time.Duration, ended func()) *watchdog {
 	ctx, cancel := context.WithCancel(ctx)
-	return &watchdog{ctx, cancel, patience, time.AfterFunc(patience, cancel)}
+	return &watchdog{ctx, cancel, patience, time.AfterFunc(patience, cancel), ended}
 }
 
 func (w *watchdog) alive() { w.timer.Reset(w.patience) }
@@ -200,4 +208,5 @@ func (w *watchdog) alive() { w.timer.Reset(w.patience) }
 func (w *watchdog) stop() {
 	w.timer.Stop()
 	w.cancel()
+	w.ended()
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
+	"regexp"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -51,6 +51,9 @@ const (
 func objectsTable(cluster string) string {
 	return objectsPrefix + hex.EncodeToString(hashOf([]byte(cluster))[:8])
 }
+
+// objectsName is what such a table is called: others in the schema are somebody else's.
+var objectsName = regexp.MustCompile(`^` + objectsPrefix + `[0-9a-f]{16}$`)
 
 // ensure makes the tables that are not there, and refuses those of another version. The row
 // of the writer is locked then: nobody else does the same.
@@ -178,7 +181,7 @@ func (p *Postgres) empty(ctx context.Context, tx pgx.Tx, of string, found map[st
 		}
 	}
 	for name := range found {
-		if of == ofCopies && strings.HasPrefix(name, objectsPrefix) {
+		if of == ofCopies && objectsName.MatchString(name) {
 			if _, err := tx.Exec(ctx, p.in(`DROP TABLE {`+name+`}`)); err != nil {
 				return err
 			}

@@ -192,7 +192,7 @@ func (p *Postgres) lockSwept(ctx context.Context, tx pgx.Tx, table string) ([]in
 		_, err := tx.Exec(ctx, p.in(`DELETE FROM {sweeps} WHERE name = $1`), table)
 		return nil, err
 	}
-	if err := p.limits(ctx, tx, p.bound(1_000_000), sweepLock); err != nil {
+	if err := p.limits(ctx, tx, bounds{p.bound(1_000_000), sweepLock, p.options.patience / 2}); err != nil {
 		return nil, err
 	}
 	if _, err := tx.Exec(ctx, p.in(`LOCK TABLE {`+table+`} IN ACCESS EXCLUSIVE MODE`)); err != nil {

@@ -63,6 +63,10 @@ type Postgres struct {
 	stop context.CancelFunc
 	runs sync.WaitGroup
 
+	// loads holds one for each reading under way that lasts as long as its reader does: they
+	// leave connections to those who save.
+	loads chan struct{}
+
 	writing sync.Mutex   // one change of copies at a time
 	noting  sync.Mutex   // one change of ledgers at a time; taken after writing
 	reading sync.RWMutex // shared by who reads; who gives a table new pages has it alone
@@ -153,6 +157,7 @@ func OpenPostgres(o PostgresOptions) (*Postgres, error) {
 	}
 	p := &Postgres{
 		options: o, place: placeOf(c.ConnConfig, o.Schema), pool: pool, writer: make([]byte, 16),
+		loads:  make(chan struct{}, max(1, int(c.MaxConns)-2)),
 		stamps: map[string][]int64{}, odd: map[string]bool{}, sweeps: newSweeps(),
 	}
 	_, _ = rand.Read(p.writer) // it never fails
