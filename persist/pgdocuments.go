@@ -1,7 +1,9 @@
 package persist
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -40,6 +42,9 @@ func (p *Postgres) Documents() ([]cache.Document, error) {
 	return all, nil
 }
 
+// documentBound is how long a document may take to be saved: who asked for it waits.
+const documentBound = 3 * time.Second
+
 // SaveDocument saves d and forgets others in its favour.
 func (p *Postgres) SaveDocument(d cache.Document, forget []cache.DocumentKey) error {
 	key, value, err := encodeDocument(&d)
@@ -54,9 +59,9 @@ func (p *Postgres) SaveDocument(d cache.Document, forget []cache.DocumentKey) er
 		}
 		gone = append(gone, hashOf(k))
 	}
-	ctx, cancel := p.within(len(gone))
+	ctx, cancel := context.WithTimeout(p.ctx, documentBound)
 	defer cancel()
-	err = p.change(ctx, p.bound(len(gone)), func(tx pgx.Tx) error {
+	err = p.change(ctx, documentBound, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, p.in(`DELETE FROM {documents} WHERE hash = ANY($1::bytea[])`), gone); err != nil {
 			return err
 		}
