@@ -71,6 +71,7 @@ func (p *Postgres) attach(ctx context.Context) error {
 		if err := p.limits(ctx, tx, bounds{attachFor, attachFor * 2 / 3, p.options.patience / 2}); err != nil {
 			return err
 		}
+		p.link.hear()
 		// Whoever wrote before has ended: ensure waits for the row, which it has locked.
 		if err := p.ensure(ctx, tx); err != nil {
 			return err

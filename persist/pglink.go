@@ -30,6 +30,7 @@ type link struct {
 	log     *slog.Logger
 	began   time.Time     // of the first attempt
 	first   chan struct{} // closed when it has ended
+	heard   chan struct{} // closed when the database has answered for the first time
 	broken  chan struct{} // holds one; says that the connection was lost
 
 	said time.Time // when an error was said last, zero if none was since it was up; of run alone
@@ -42,7 +43,7 @@ type link struct {
 
 func newLink(connect func(context.Context) error, log *slog.Logger) *link {
 	return &link{
-		connect: connect, log: log, began: time.Now(), first: make(chan struct{}), broken: make(chan struct{}, 1), err: errConnecting,
+		connect: connect, log: log, began: time.Now(), first: make(chan struct{}), heard: make(chan struct{}), broken: make(chan struct{}, 1), err: errConnecting,
 	}
 }
 
@@ -115,16 +116,39 @@ func (l *link) end(err error) {
 	}
 }
 
-// await returns nil if the database can be asked, else why it cannot.
+// hear notes that the database answers. It is called by connect.
+func (l *link) hear() {
+	select {
+	case <-l.heard:
+	default:
+		close(l.heard)
+	}
+}
+
+// await returns nil if the database can be asked, else why it cannot. A database that answers
+// is waited for as long as it may take until the writer before has ended.
 func (l *link) await(ctx context.Context) error {
-	t := time.NewTimer(time.Until(l.began.Add(firstWait)))
+	if !l.waits(ctx, firstWait) {
+		select {
+		case <-l.heard:
+			l.waits(ctx, attachFor)
+		default:
+		}
+	}
+	return l.trouble()
+}
+
+// waits reports whether the first attempt has ended so long after it began.
+func (l *link) waits(ctx context.Context, after time.Duration) bool {
+	t := time.NewTimer(time.Until(l.began.Add(after)))
 	defer t.Stop()
 	select {
 	case <-l.first:
+		return true
 	case <-t.C:
 	case <-ctx.Done():
 	}
-	return l.trouble()
+	return false
 }
 
 // trouble is why the database cannot be asked now; nil if it can.
