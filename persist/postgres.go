@@ -109,8 +109,14 @@ func (o PostgresOptions) config() (*pgxpool.Config, error) {
 	if hasPassword(o.URL) {
 		return nil, errors.New("has a password, which whoever reads the configuration sees: put it in passwordFile")
 	}
+	if c.MaxConns < minConns {
+		return nil, fmt.Errorf("pool_max_conns must be %d at least: who loads, saves and connects has one each", minConns)
+	}
 	return c, nil
 }
+
+// minConns is how many connections there must be so that a reading holds up nobody.
+const minConns = 3
 
 // hasPassword reports whether a URL that can be read has one. It may name several hosts,
 // which net/url does not read.
@@ -157,7 +163,7 @@ func OpenPostgres(o PostgresOptions) (*Postgres, error) {
 	}
 	p := &Postgres{
 		options: o, place: placeOf(c.ConnConfig, o.Schema), pool: pool, writer: make([]byte, 16),
-		loads:  make(chan struct{}, max(1, int(c.MaxConns)-2)),
+		loads:  make(chan struct{}, c.MaxConns-minConns+1),
 		stamps: map[string][]int64{}, odd: map[string]bool{}, sweeps: newSweeps(),
 	}
 	_, _ = rand.Read(p.writer) // it never fails

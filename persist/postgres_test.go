@@ -314,6 +314,7 @@ func TestPostgresRefused(t *testing.T) {
 		"postgres://user@host:port/db":             "port",
 		"postgres://u@h/db?sslmode=wat":            "sslmode",
 		"postgres://user@host/db?pool_max_conns=x": "pool_max_conns",
+		"postgres://user@host/db?pool_max_conns=2": "must be 3 at least",
 	} {
 		if err := CheckPostgres(PostgresOptions{URL: url}); err == nil || !strings.Contains(err.Error(), said) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v, want %q", url, err, said)
