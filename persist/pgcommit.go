@@ -210,6 +210,12 @@ func (s *pgSave) create() error {
 	if err := s.tx.QueryRow(s.ctx, s.p.in(`SELECT coalesce(max(id), 0) + 1 FROM {resources}`)).Scan(&s.row.id); err != nil {
 		return err
 	}
+	// Whoever deleted the row of a resource by hand may have left its objects.
+	for _, table := range []string{s.row.objects, "dictionaries"} {
+		if err := s.exec(`DELETE FROM {`+table+`} WHERE resource = $1`, s.row.id); err != nil {
+			return err
+		}
+	}
 	return s.exec(`INSERT INTO {resources} (hash, id, objects, name, stamp, meta) VALUES ($1, $2, $3, $4, $5, '')`,
 		s.hash, s.row.id, s.row.objects, s.name, s.stamp)
 }

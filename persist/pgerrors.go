@@ -1,10 +1,12 @@
 package persist
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -46,10 +48,22 @@ func (p *Postgres) failed(err error) error {
 	}
 	if errors.Is(err, ErrTakenOver) {
 		p.link.end(p.away(err))
-	} else if unreachable(err) {
+	} else if p.unreachable(err) {
 		p.link.lost(p.away(err))
 	}
 	return p.away(err)
+}
+
+// pingFor is how long the database has to answer somebody who asks for nothing.
+const pingFor = 2 * time.Second
+
+// answers reports whether the database does. A transaction that had to be given up may have
+// waited for a table that is locked, or been too large for its time: that is no reason for
+// others not to ask.
+func (p *Postgres) answers() bool {
+	ctx, cancel := context.WithTimeout(p.ctx, pingFor)
+	defer cancel()
+	return p.pool.Ping(ctx) == nil
 }
 
 // away says that an error is of the database, and not of what it holds.
@@ -62,10 +76,10 @@ func (p *Postgres) away(err error) error {
 
 // unreachable reports whether the connection is to blame: the next call would wait for it
 // just as long, or another connection leads to the primary that this one is not any more.
-func unreachable(err error) bool {
+func (p *Postgres) unreachable(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
-		return !errors.Is(err, ErrNewerSchema) && !errors.Is(err, errLost)
+		return !errors.Is(err, ErrNewerSchema) && !errors.Is(err, errLost) && !p.answers()
 	}
 	return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || pg.Code == "53300" || pg.Code == "25006"
 }

@@ -29,3 +29,20 @@ func TestPostgresSaid(t *testing.T) {
 		}
 	}
 }
+
+// TestPostgresSeveralHosts: of several hosts the one that can be written counts, unless the URL
+// says otherwise.
+func TestPostgresSeveralHosts(t *testing.T) {
+	for url, checked := range map[string]bool{
+		"postgres://u@a/db": false, "postgres://u@a,b/db": true, "postgres://u@a:1,a:2/db?sslmode=prefer": true,
+	} {
+		o := PostgresOptions{URL: url}
+		c, err := o.config()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.tune(c); (c.ConnConfig.ValidateConnect != nil) != checked {
+			t.Errorf("%s: checked: %v, want %v", url, !checked, checked)
+		}
+	}
+}

@@ -1,8 +1,13 @@
 package persist
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/test/postgres"
@@ -140,4 +145,66 @@ func TestPostgresDropped(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPostgresTakenOverWhileMaking: who takes over while another makes the table of a cluster
+// takes that for no table that was lost, and erases nothing.
+func TestPostgresTakenOverWhileMaking(t *testing.T) {
+	s := postgres.Start(t)
+	p := openPostgres(t, s)
+	one, other := bulkBatch(pods, 5), bulkBatch(pods, 5)
+	other.Saved.Spec.Resource.Cluster = "new"
+	if err := p.Commit([]cache.Batch{one}, nil); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := p.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.readFence(t.Context(), tx, "FOR SHARE"); err != nil {
+		t.Fatal(err)
+	}
+	save := pgSave{p: p, ctx: t.Context(), tx: tx, batch: &other, stamp: 7}
+	if done, err := save.saveOr(nil); err != nil || !done {
+		t.Fatal(done, err)
+	}
+	next := openPostgres(t, s)
+	time.Sleep(500 * time.Millisecond) // until it waits, if it is quick; it has to wait all the same
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if saved, err := next.Saved(); err != nil || len(saved) != 2 {
+		t.Errorf("%d snapshots, %v; want 2", len(saved), err)
+	}
+}
+
+// TestPostgresBusyWriter: a writer that always has a transaction under way does not keep out
+// the one that takes over.
+func TestPostgresBusyWriter(t *testing.T) {
+	s := postgres.Start(t)
+	p := openPostgres(t, s)
+	if _, err := p.Saved(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var lanes sync.WaitGroup
+	for i := range 2 {
+		lanes.Go(func() {
+			for pauseFor(ctx, time.Duration(i)*50*time.Millisecond); ctx.Err() == nil; {
+				err := p.change(ctx, time.Minute, func(pgx.Tx) error {
+					pauseFor(ctx, 100*time.Millisecond)
+					return nil
+				})
+				if errors.Is(err, ErrTakenOver) {
+					return
+				}
+			}
+		})
+	}
+	next := openPostgres(t, s)
+	if _, err := next.Saved(); err != nil {
+		t.Errorf("the one that takes over: %v", err)
+	}
+	stop()
+	lanes.Wait()
 }

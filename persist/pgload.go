@@ -146,6 +146,8 @@ func (l *pgLoad) dictionaries(tx pgx.Tx, resource int64) (map[uint32][]byte, err
 //
 // Values are scanned, and not taken as they come: behind a pooler they may come as text.
 func (l *pgLoad) objects(tx pgx.Tx, row *pgResource, m *meta) error {
+	// All of them are put in order before the first one comes.
+	l.w.timer.Reset(l.p.bound(m.Objects))
 	rows, err := tx.Query(l.w.ctx, l.p.in(`SELECT key, value FROM {`+row.objects+`} WHERE resource = $1 ORDER BY key`), row.id)
 	if err != nil {
 		return err

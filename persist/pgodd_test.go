@@ -130,3 +130,61 @@ func TestPostgresFirstNote(t *testing.T) {
 		return err == nil
 	})
 }
+
+// TestPostgresLeftObjects: objects whose resource was deleted by hand hold up no save.
+func TestPostgresLeftObjects(t *testing.T) {
+	s := postgres.Start(t)
+	p := openPostgres(t, s)
+	b := bulkBatch(pods, 5)
+	b.Saved.Dictionaries = map[uint32][]byte{1: []byte("one")}
+	for range 2 {
+		if err := p.Commit([]cache.Batch{b}, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.Exec("DELETE FROM informerd.resources")
+	}
+	if err := p.Commit([]cache.Batch{b}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := loadPostgres(p, pods); err != nil {
+		t.Error(n, err)
+	}
+}
+
+// TestPostgresOthersTables: tables of somebody else, of the same names, are left alone.
+func TestPostgresOthersTables(t *testing.T) {
+	s := postgres.Start(t)
+	s.Exec("CREATE SCHEMA shared; CREATE TABLE shared.entries (id integer); INSERT INTO shared.entries VALUES (1), (2)")
+	p := openPostgres(t, s, func(o *PostgresOptions) { o.Schema = "shared" })
+	if _, err := p.Saved(); !errors.Is(err, cache.ErrAway) || !strings.Contains(err.Error(), "the table entries has no column ledger") {
+		t.Errorf("Saved() = %v", err)
+	}
+	s.Exec("DO $$ BEGIN IF (SELECT count(*) FROM shared.entries) <> 2 THEN RAISE 'they are gone'; END IF; END $$")
+}
+
+// TestPostgresLockedTable: a table that somebody has locked keeps nobody from another.
+func TestPostgresLockedTable(t *testing.T) {
+	s := postgres.Start(t)
+	p := openPostgres(t, s, func(o *PostgresOptions) { o.patience = time.Second })
+	one, other := bulkBatch(pods, 5), bulkBatch(pods, 5)
+	other.Saved.Spec.Resource.Cluster = "other"
+	if err := p.Commit([]cache.Batch{one, other}, nil); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := p.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), p.in(`LOCK TABLE {`+objectsTable("")+`} IN ACCESS EXCLUSIVE MODE`)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loadPostgres(p, pods); !errors.Is(err, cache.ErrAway) {
+		t.Errorf("the locked one: %v", err)
+	}
+	if _, err := loadPostgres(p, other.Saved.Spec.Resource); err != nil {
+		t.Errorf("another: %v", err)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}

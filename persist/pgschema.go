@@ -62,6 +62,14 @@ func (p *Postgres) ensure(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
+	if found["store"] {
+		if found, err = p.lockStore(ctx, tx); err != nil {
+			return err
+		}
+	}
+	if err := p.checkOwn(ctx, tx, found); err != nil {
+		return err
+	}
 	if len(found) == 0 {
 		if err := p.makeSchema(ctx, tx); err != nil {
 			return err
@@ -99,6 +107,49 @@ func (p *Postgres) found(ctx context.Context, tx pgx.Tx) (map[string]bool, error
 		found[name] = true
 	}
 	return found, err
+}
+
+// lockStore keeps every writer out until the transaction ends, and returns the tables that
+// there are then: what a writer was about to make is there by now. Those who lock the row of
+// the writer for themselves alone could wait for ever, while others share it in turn; a lock
+// on its table is given in the order in which it was asked for.
+func (p *Postgres) lockStore(ctx context.Context, tx pgx.Tx) (map[string]bool, error) {
+	if _, err := tx.Exec(ctx, p.in(`LOCK TABLE {store} IN EXCLUSIVE MODE`)); err != nil {
+		return nil, err
+	}
+	return p.found(ctx, tx)
+}
+
+// columnName finds the columns in the definition of a table.
+var columnName = regexp.MustCompile(`(\w+) (?:boolean|integer|bigint|bytea|text|timestamptz)\b`)
+
+// checkOwn refuses tables that somebody else made under the names of informerd's: what is in
+// them must not be touched.
+func (p *Postgres) checkOwn(ctx context.Context, tx pgx.Tx, found map[string]bool) error {
+	rows, err := tx.Query(ctx, `SELECT table_name::text, column_name::text FROM information_schema.columns WHERE table_schema = $1`, p.options.Schema)
+	if err != nil {
+		return err
+	}
+	type column struct{ Table, Name string }
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[column])
+	if err != nil {
+		return err
+	}
+	there := map[column]bool{}
+	for _, c := range all {
+		there[c] = true
+	}
+	for _, t := range pgTables {
+		if !found[t.name] || t.name == "store" { // whose version is looked at
+			continue
+		}
+		for _, c := range columnName.FindAllStringSubmatch(t.columns, -1) {
+			if !there[column{t.name, c[1]}] {
+				return fmt.Errorf("the table %s has no column %s, so that informerd did not make it: name another schema, or drop this one if it is nobody else's", t.name, c[1])
+			}
+		}
+	}
+	return nil
 }
 
 // makeSchema makes the schema: who may not make one may use one that somebody made.

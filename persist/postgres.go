@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"regexp"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/informerd/informerd/cache"
@@ -118,19 +120,23 @@ func (o PostgresOptions) config() (*pgxpool.Config, error) {
 // minConns is how many connections there must be so that a reading holds up nobody.
 const minConns = 3
 
-// hasPassword reports whether a URL that can be read has one. It may name several hosts,
-// which net/url does not read.
-func hasPassword(url string) bool {
-	_, rest, _ := strings.Cut(url, "//")
-	end := strings.IndexAny(rest, "/?")
-	if end < 0 {
-		end = len(rest)
+// hasPassword reports whether a URL has one, as pgx reads it.
+func hasPassword(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil {
+		return true // pgx does not read it either
 	}
-	user := ""
-	if at := strings.LastIndex(rest[:end], "@"); at >= 0 {
-		user = rest[:at]
+	if _, ok := u.User.Password(); ok {
+		return true
 	}
-	return strings.Contains(user, ":") || strings.Contains(rest[end:], "password=")
+	for key := range u.Query() {
+		if strings.Contains(strings.ToLower(key), "password") {
+			return true
+		}
+	}
+	// A question mark in a password ends the part that has it too soon.
+	before, _, _ := strings.Cut(text, "?")
+	return !strings.Contains(before, "@") && strings.Contains(text, "@")
 }
 
 // withoutPassword leaves out what pgx quotes of a URL.
@@ -183,6 +189,10 @@ func (o PostgresOptions) tune(c *pgxpool.Config) {
 	}
 	c.ConnConfig.RuntimeParams["application_name"] = "informerd"
 	// A peer that has vanished is found out while nothing is asked, too.
+	if len(c.ConnConfig.Fallbacks) > 0 && c.ConnConfig.ValidateConnect == nil && len(hostsOf(c.ConnConfig)) > 1 {
+		// A standby among several hosts may be behind what was saved.
+		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
 	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}}
 	c.ConnConfig.DialFunc = dialer.DialContext
 	// A connection that was idle is tried before it is given out, and not for ever.
@@ -202,7 +212,12 @@ func (o PostgresOptions) tune(c *pgxpool.Config) {
 
 // placeOf names the database and the schema in messages.
 func placeOf(c *pgx.ConnConfig, schema string) string {
-	var hosts []string
+	return fmt.Sprintf("database %s at %s, schema %s", c.Database, strings.Join(hostsOf(c), ","), schema)
+}
+
+// hostsOf are the addresses that a connection is tried at: each once, though it may be tried
+// with TLS and without.
+func hostsOf(c *pgx.ConnConfig) (hosts []string) {
 	add := func(host string, port uint16) {
 		address := net.JoinHostPort(host, strconv.Itoa(int(port)))
 		if len(hosts) == 0 || hosts[len(hosts)-1] != address {
@@ -213,7 +228,7 @@ func placeOf(c *pgx.ConnConfig, schema string) string {
 	for _, f := range c.Fallbacks {
 		add(f.Host, f.Port)
 	}
-	return fmt.Sprintf("database %s at %s, schema %s", c.Database, strings.Join(hosts, ","), schema)
+	return hosts
 }
 
 // Close ends all connections, and what runs. Nothing may be called after it.

@@ -311,6 +311,8 @@ func TestPostgresRefused(t *testing.T) {
 		"mysql://a/b":                              "must begin with postgres://",
 		"postgres://user:secret@host/db":           "has a password",
 		"postgres://user@host/db?password=x":       "has a password",
+		"postgres://user@host/db?passwor%64=x":     "has a password",
+		"postgres://user:secret?@host/db":          "has a password",
 		"postgres://user@host:port/db":             "port",
 		"postgres://u@h/db?sslmode=wat":            "sslmode",
 		"postgres://user@host/db?pool_max_conns=x": "pool_max_conns",

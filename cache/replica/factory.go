@@ -33,6 +33,9 @@ type Options struct {
 	VerifyInterval time.Duration
 	// Sound is the cache.StoreOptions.Sound of a kind; nil: of none.
 	Sound func(kind schema.GroupKind) func(json []byte) bool
+	// NotForgotten is called when a snapshot that must not be kept could not be deleted, if
+	// it is not nil: whoever gave it is to try again.
+	NotForgotten func()
 	// Other is called when another cluster answers by now than did, and whoever gave the
 	// Factory the cluster is to Remove it: nothing of it is shown any more. It must not
 	// wait. Nil: the other one takes its place, when everything is listed.
@@ -509,6 +512,9 @@ func (f *Factory) discard(informers []*Informer, gone bool) {
 		if i.store() != nil {
 			if err := f.forget(i.resource, !gone); err != nil {
 				i.log.Warn("cannot delete the snapshot", "err", err)
+				if f.options.NotForgotten != nil {
+					f.options.NotForgotten()
+				}
 			}
 		}
 		i.log.Info("informer stopped", "gone", gone)

@@ -243,3 +243,16 @@ func TestSavedVersionOfServer(t *testing.T) {
 		}
 	}
 }
+
+// TestNotForgotten: whoever left a resource out is told that its snapshot could not be deleted.
+func TestNotForgotten(t *testing.T) {
+	var told atomic.Int64
+	r := startRig(t, newFakeAPI(t), Options{Snapshots: &distant{memory: newMemory()}, NotForgotten: func() { told.Add(1) }})
+	r.becomes(t, cache.Live)
+	left := fakeSpec
+	left.Watch = false
+	if err := r.Apply(left.Cluster, []cache.Spec{left}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "word of it", func() bool { return told.Load() == 1 })
+}

@@ -75,6 +75,8 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	}
 	var clusters *fleet // made before any cluster is
 	options := factoryOptions(cfg, db, reason, log)
+	var forgotten *forgetter // made before any cluster is
+	options.NotForgotten = func() { forgotten.again() }
 	options.Other = func(cluster string) { clusters.other(cluster) }
 	factory := replica.NewFactory(options)
 	ups := &upstreams{}
@@ -117,7 +119,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	clusters.connected = append(clusters.connected, ups.connect, doors.connect)
 	clusters.heard = deliveries.hear
 	clusters.removed = append(clusters.removed, ups.remove, srv.Forget, doors.remove, deliveries.remove)
-	forgotten := newForgetter(db, clusters.present, log)
+	forgotten = newForgetter(db, clusters.present, log)
 	clusters.removed = append(clusters.removed, func(string) { forgotten.missed() })
 	clusters.settled = func(rules []config.Rule, all []config.Cluster) {
 		forgotten.forget(rules, all)
