@@ -154,7 +154,7 @@ chromium:
 postgres = $(or $(POSTGRES),$(patsubst %/initdb,%,$(lastword $(wildcard /usr/lib/postgresql/*/bin/initdb))))
 
 postgres: ## the database that tests of docs/postgresql.md need
-	@test -n '$(postgres)' || { \
+	@test -n '$(POSTGRES)' || { test -n '$(postgres)' && PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null; } || { \
 		command -v apt-get >/dev/null || { echo 'the tests need PostgreSQL: set POSTGRES to the folder of its programs' >&2; exit 1; }; \
 		echo 'installing PostgreSQL'; \
 		$(call install,postgresql pgbouncer); }

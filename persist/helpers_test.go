@@ -124,7 +124,7 @@ func load(t testing.TB, db *DB, r cache.Resource) snapshot {
 	return s
 }
 
-func tryLoad(db *DB, r cache.Resource) (s snapshot, err error) {
+func tryLoad(db cache.Snapshots, r cache.Resource) (s snapshot, err error) {
 	s.Saved, err = db.Load(r, func(rec cache.Record) error {
 		s.Records = append(s.Records, rec)
 		return nil

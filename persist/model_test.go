@@ -46,7 +46,7 @@ func (m model) apply(b cache.Batch) {
 	m[r] = next
 }
 
-func (m model) check(t *testing.T, db *DB) {
+func (m model) check(t *testing.T, db cache.Snapshots) {
 	t.Helper()
 	for _, r := range three {
 		want, ok := m[r]

@@ -97,7 +97,7 @@ func useAll(t *testing.T, p *Postgres, open func() *Postgres) {
 	}
 	eventually(t, "it is swept", func() bool { return !p.isDue() })
 	p = open()
-	got, err := loadPostgres(p, pods)
+	got, err := tryLoad(p, pods)
 	if err != nil || len(got.Records) != 2499 || got.Saved.ResourceVersions[""] != "2" {
 		t.Fatalf("%d records at %v, %v", len(got.Records), got.Saved.ResourceVersions, err)
 	}
@@ -113,7 +113,7 @@ func useAll(t *testing.T, p *Postgres, open func() *Postgres) {
 	if all, err := p.Documents(); err != nil || len(all) != 1 {
 		t.Errorf("%d documents, %v", len(all), err)
 	}
-	if _, err := loadPostgres(p, deployments); !errors.Is(err, cache.ErrNoSnapshot) {
+	if _, err := tryLoad(p, deployments); !errors.Is(err, cache.ErrNoSnapshot) {
 		t.Errorf("Load() = %v", err)
 	}
 }
@@ -130,7 +130,7 @@ func TestPostgresAwayAtStart(t *testing.T) {
 	p := openPostgres(t, s, func(o *PostgresOptions) { o.URL = net.url() })
 	began := time.Now()
 	for range 50 {
-		if _, err := loadPostgres(p, pods); !errors.Is(err, cache.ErrAway) {
+		if _, err := tryLoad(p, pods); !errors.Is(err, cache.ErrAway) {
 			t.Fatalf("Load() = %v", err)
 		}
 		if _, err := p.Ledgers(); !errors.Is(err, cache.ErrAway) {
@@ -146,7 +146,7 @@ func TestPostgresAwayAtStart(t *testing.T) {
 	}
 	net.pass()
 	eventually(t, "it is used", func() bool {
-		got, err := loadPostgres(p, pods)
+		got, err := tryLoad(p, pods)
 		return err == nil && len(got.Records) == 3
 	})
 	if err := p.Trouble(); err != nil {
@@ -197,7 +197,7 @@ func TestPostgresHangs(t *testing.T) {
 		}
 		net.pass()
 		eventually(t, "all is there", func() bool {
-			got, err := loadPostgres(p, pods)
+			got, err := tryLoad(p, pods)
 			return err == nil && len(got.Records) == n
 		})
 	}
@@ -259,7 +259,7 @@ func TestPostgresFrozenWriter(t *testing.T) {
 	<-held
 	began := time.Now()
 	second := openPostgres(t, s)
-	if got, err := loadPostgres(second, pods); err != nil || len(got.Records) != 3 {
+	if got, err := tryLoad(second, pods); err != nil || len(got.Records) != 3 {
 		t.Errorf("%d records, %v", len(got.Records), err)
 	}
 	if err := second.Commit(whole(pods, 2), nil); err != nil {

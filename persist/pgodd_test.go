@@ -45,7 +45,7 @@ func TestPostgresNames(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	got, err := loadPostgres(p, pods)
+	got, err := tryLoad(p, pods)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,11 +78,11 @@ func TestPostgresOdd(t *testing.T) {
 			if err := p.Commit([]cache.Batch{next, b}, nil); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := loadPostgres(p, deployments); err != nil || len(got.Records) != 3 || got.Saved.ResourceVersions[""] != "2" {
+			if got, err := tryLoad(p, deployments); err != nil || len(got.Records) != 3 || got.Saved.ResourceVersions[""] != "2" {
 				t.Errorf("%d others at %v, %v", len(got.Records), got.Saved.ResourceVersions, err)
 			}
 			for range 2 { // what comes after is taken, and not saved either
-				if _, err := loadPostgres(p, pods); !errors.Is(err, cache.ErrNoSnapshot) {
+				if _, err := tryLoad(p, pods); !errors.Is(err, cache.ErrNoSnapshot) {
 					t.Errorf("Load() = %v", err)
 				}
 				if err := p.Commit(empty(pods, "3"), nil); err != nil {
@@ -92,7 +92,7 @@ func TestPostgresOdd(t *testing.T) {
 			if err := p.Commit(whole(pods, 3), nil); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := loadPostgres(p, pods); err != nil || len(got.Records) != 3 {
+			if got, err := tryLoad(p, pods); err != nil || len(got.Records) != 3 {
 				t.Errorf("%d records, %v", len(got.Records), err)
 			}
 		})
@@ -146,7 +146,7 @@ func TestPostgresLeftObjects(t *testing.T) {
 	if err := p.Commit([]cache.Batch{b}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := loadPostgres(p, pods); err != nil {
+	if n, err := tryLoad(p, pods); err != nil {
 		t.Error(n, err)
 	}
 }
@@ -178,10 +178,10 @@ func TestPostgresLockedTable(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), p.in(`LOCK TABLE {`+objectsTable("")+`} IN ACCESS EXCLUSIVE MODE`)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadPostgres(p, pods); !errors.Is(err, cache.ErrAway) {
+	if _, err := tryLoad(p, pods); !errors.Is(err, cache.ErrAway) {
 		t.Errorf("the locked one: %v", err)
 	}
-	if _, err := loadPostgres(p, other.Saved.Spec.Resource); err != nil {
+	if _, err := tryLoad(p, other.Saved.Spec.Resource); err != nil {
 		t.Errorf("another: %v", err)
 	}
 	if err := tx.Rollback(t.Context()); err != nil {

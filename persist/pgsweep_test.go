@@ -40,7 +40,7 @@ func TestPostgresSweepOldTransaction(t *testing.T) {
 		s.Exec("CHECKPOINT")
 		return !s.Holds("taken-away-")
 	})
-	if got, err := loadPostgres(p, deployments); err != nil || len(got.Records) != 3 {
+	if got, err := tryLoad(p, deployments); err != nil || len(got.Records) != 3 {
 		t.Errorf("%d other objects, %v", len(got.Records), err)
 	}
 	eventually(t, "nothing is due", func() bool { return !p.isDue() })

@@ -42,48 +42,12 @@ func passwordFile(t *testing.T, text string) string {
 	return path
 }
 
-func loadPostgres(p *Postgres, r cache.Resource) (snapshot, error) {
-	var s snapshot
-	var err error
-	s.Saved, err = p.Load(r, func(rec cache.Record) error {
-		s.Records = append(s.Records, rec)
-		return nil
-	})
-	return s, err
-}
-
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within 30 s: %s", what)
-		}
-	}
-}
-
-func (m model) checkPostgres(t *testing.T, p *Postgres) {
-	t.Helper()
-	for _, r := range three {
-		want, ok := m[r]
-		got, err := loadPostgres(p, r)
-		if !ok {
-			if !errors.Is(err, cache.ErrNoSnapshot) {
-				t.Fatalf("Load(%s) = %v, want ErrNoSnapshot", r, err)
-			}
-			continue
-		}
-		if err != nil {
-			t.Fatalf("Load(%s) = %v", r, err)
-		}
-		same(t, r.String(), got.Saved, want.saved)
-		var records []cache.Record
-		for _, k := range slices.SortedFunc(maps.Keys(want.records), cache.Key.Compare) {
-			records = append(records, want.records[k])
-		}
-		same(t, r.String(), got.Records, records)
-		if t.Failed() {
-			t.FailNow()
 		}
 	}
 }
@@ -102,7 +66,7 @@ func TestPostgresModel(t *testing.T) {
 				switch n := g.rng.IntN(30); {
 				case n == 0:
 					p = openPostgres(t, s, schema)
-					m.checkPostgres(t, p) // what is loaded can be added to
+					m.check(t, p) // what is loaded can be added to
 				case n == 1 && seed == 0:
 					s.Kill()
 					s.Up()
@@ -130,10 +94,10 @@ func TestPostgresModel(t *testing.T) {
 					}
 				}
 				if step%10 == 0 {
-					m.checkPostgres(t, p)
+					m.check(t, p)
 				}
 			}
-			m.checkPostgres(t, p)
+			m.check(t, p)
 			saved, err := p.Saved()
 			if err != nil || len(saved) != len(m) {
 				t.Errorf("Saved() = %d, %v, want %d", len(saved), err, len(m))
@@ -156,7 +120,7 @@ func TestPostgresCopy(t *testing.T) {
 		if err := p.Commit([]cache.Batch{b}, nil); err != nil {
 			t.Fatal(err)
 		}
-		got, err := loadPostgres(p, pods)
+		got, err := tryLoad(p, pods)
 		if err != nil || len(got.Records) != want {
 			t.Fatalf("%d records, %v", len(got.Records), err)
 		}
@@ -169,7 +133,7 @@ func TestPostgresCopy(t *testing.T) {
 		if err := p.Commit([]cache.Batch{{Saved: savedOf(pods, "2"), Delete: []cache.Key{got.Records[0].Key}}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if got, err = loadPostgres(p, pods); err != nil || len(got.Records) != n-1 {
+		if got, err = tryLoad(p, pods); err != nil || len(got.Records) != n-1 {
 			t.Errorf("%d records, %v", len(got.Records), err)
 		}
 	}
@@ -183,7 +147,7 @@ func TestPostgresTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := openPostgres(t, s)
-	if _, err := loadPostgres(second, pods); err != nil {
+	if _, err := tryLoad(second, pods); err != nil {
 		t.Fatal(err)
 	}
 	for what, do := range map[string]func() error{
@@ -202,7 +166,7 @@ func TestPostgresTakenOver(t *testing.T) {
 	if err := second.Commit([]cache.Batch{{Saved: savedOf(pods, "2")}}, nil); err != nil {
 		t.Error(err)
 	}
-	if got, err := loadPostgres(second, pods); err != nil || len(got.Records) != 3 {
+	if got, err := tryLoad(second, pods); err != nil || len(got.Records) != 3 {
 		t.Errorf("%d records, %v", len(got.Records), err)
 	}
 }
@@ -240,7 +204,7 @@ func TestPostgresPutBack(t *testing.T) {
 	if err := note("4", true); err != nil {
 		t.Errorf("anew: %v", err)
 	}
-	if _, err := loadPostgres(p, pods); err != nil {
+	if _, err := tryLoad(p, pods); err != nil {
 		t.Error(err)
 	}
 }
@@ -269,11 +233,11 @@ func TestPostgresAltered(t *testing.T) {
 			if err := p.Commit([]cache.Batch{b}, nil); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := loadPostgres(p, pods); err != nil {
+			if _, err := tryLoad(p, pods); err != nil {
 				t.Fatal(err)
 			}
 			s.Exec(c.sql)
-			if _, err := loadPostgres(p, pods); !errors.Is(err, c.want) {
+			if _, err := tryLoad(p, pods); !errors.Is(err, c.want) {
 				t.Errorf("Load() = %v, want %v", err, c.want)
 			} else if c.want == cache.ErrAway && !strings.Contains(err.Error(), "the tables are not as informerd made them") {
 				t.Errorf("Load() = %v", err)
@@ -349,7 +313,7 @@ func TestPostgresAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := loadPostgres(p, pods); err != nil || got.Saved.ResourceVersions[""] != version || len(got.Records) != 3 {
+		if got, err := tryLoad(p, pods); err != nil || got.Saved.ResourceVersions[""] != version || len(got.Records) != 3 {
 			t.Errorf("%d records at %v, %v", len(got.Records), got.Saved.ResourceVersions, err)
 		}
 	}
@@ -364,7 +328,7 @@ func TestPostgresAway(t *testing.T) {
 	if err := change("4"); err == nil {
 		t.Error("it was committed to a server that is frozen")
 	}
-	if _, err := loadPostgres(p, pods); err == nil {
+	if _, err := tryLoad(p, pods); err == nil {
 		t.Error("a server that is frozen answered")
 	}
 	if took := time.Since(began); took > 30*time.Second {
@@ -497,7 +461,7 @@ func TestPostgresSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the pages do not hold it", func() bool { return !held() })
-	if got, err := loadPostgres(next, deployments); err != nil || len(got.Records) != 3 {
+	if got, err := tryLoad(next, deployments); err != nil || len(got.Records) != 3 {
 		t.Errorf("%d other objects, %v", len(got.Records), err)
 	}
 }

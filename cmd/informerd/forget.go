@@ -48,18 +48,13 @@ func (f *forgetter) Run(ctx context.Context) error {
 	}
 }
 
-// again has Run look once more.
+// again has Run look once more, a moment later: when the configuration has left something out,
+// which whoever watched it deletes, or when that could not be deleted. What nobody watched yet,
+// since the snapshot or its cluster was out of reach, is found by looking alone.
 func (f *forgetter) again() {
 	select {
 	case f.due <- struct{}{}:
 	default:
-	}
-}
-
-// missed has Run look once more, if what was just to be forgotten may be there still.
-func (f *forgetter) missed() {
-	if t, ok := f.db.(interface{ Trouble() error }); ok && t.Trouble() != nil {
-		f.again()
 	}
 }
 
@@ -82,7 +77,11 @@ func (f *forgetter) forget(rules []config.Rule, clusters []config.Cluster) {
 		if watched[s.Spec.Resource] {
 			continue
 		}
-		if err := f.db.Erase(s.Spec.Resource); err != nil {
+		err := f.db.Erase(s.Spec.Resource)
+		if errors.Is(err, cache.ErrNoSnapshot) {
+			continue // whoever watched it was quicker
+		}
+		if err != nil {
 			f.failed("cannot delete the snapshot", err, "gvr", s.Spec.Resource.String())
 			continue
 		}

@@ -120,7 +120,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	clusters.heard = deliveries.hear
 	clusters.removed = append(clusters.removed, ups.remove, srv.Forget, doors.remove, deliveries.remove)
 	forgotten = newForgetter(db, clusters.present, log)
-	clusters.removed = append(clusters.removed, func(string) { forgotten.missed() })
+	clusters.removed = append(clusters.removed, func(string) { forgotten.again() })
 	clusters.settled = func(rules []config.Rule, all []config.Cluster) {
 		forgotten.forget(rules, all)
 		var names []string
@@ -148,7 +148,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		}
 		clusters.configure(next)
 		redeliver()
-		forgotten.missed()
+		forgotten.again()
 	}
 	shown := newProgress(out, log, start, srv.URL(), factory, clusters)
 

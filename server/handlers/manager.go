@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/informerd/informerd/cache"
 )
@@ -215,7 +216,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	m.mu.Unlock()
 	var reading sync.WaitGroup
-	reading.Go(func() { m.readAll(ctx) })
+	reading.Go(func() { wait.UntilWithContext(ctx, m.readUnread, unreadInterval) })
 	defer reading.Wait()
 	m.saver.run(ctx, m.options.SaveNow, m.options.Log)
 	m.applying.Lock() // none begins from now on

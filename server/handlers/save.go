@@ -51,8 +51,9 @@ func (m *Manager) Save(commit func([]cache.LedgerChange) error) error {
 	return err
 }
 
-// takeAll are the handlers that run, those whose ledger could not be read left out, and the names of those that are to be forgotten, of one
-// moment: one that is taken out meanwhile is forgotten with the next save.
+// takeAll are the handlers that run, without those whose ledger could not be read, and the
+// names of those that are to be forgotten, of one moment: one that is taken out meanwhile is
+// forgotten with the next save.
 func (m *Manager) takeAll() (running []*running, removed map[string]struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,20 +11,7 @@ import (
 // unreadInterval is how often a ledger is asked for that was out of reach.
 const unreadInterval = time.Second
 
-// readAll asks for what was out of reach, until ctx ends.
-func (m *Manager) readAll(ctx context.Context) {
-	tick := time.NewTicker(unreadInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			m.readUnread(ctx)
-		}
-	}
-}
-
+// readUnread asks for what was out of reach.
 func (m *Manager) readUnread(ctx context.Context) {
 	m.applying.Lock()
 	defer m.applying.Unlock()

@@ -132,7 +132,8 @@ func freePort(t *testing.T) string {
 
 // samplesAt are the lines of metrics at a URL, with how often each is there.
 func samplesAt(url string) (map[string]int, error) {
-	resp, err := http.Get(url)
+	client := http.Client{Timeout: 10 * time.Second}
+	resp, err := client.Get(url)
 	if err != nil {
 		return nil, err
 	}
