@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -46,6 +47,7 @@ func testWatchers(t *testing.T, opts harness.Options, watchers, rate int, durati
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, before := podWatches(t, c)
 	readers := openWatches(t, i, watchers)
 	used, began := i.CPU(t), time.Now()
 	var wg sync.WaitGroup
@@ -63,13 +65,15 @@ func testWatchers(t *testing.T, opts harness.Options, watchers, rate int, durati
 	events := watchers * changes
 	t.Logf("%.0f events a second, %v of informerd's CPU for each", float64(events)/took.Seconds(), used/time.Duration(events))
 	checkShown(t, got, changes)
-	// informerd's own watch ends, and goes on: after some minutes, and when the API
+	if now, _ := podWatches(t, c); now > before {
+		t.Errorf("the API server has %d watches of pods with %d watchers, and had %d without", now, watchers, before)
+	}
+	// informerd's own watch ends, and goes on: after some minutes, and whenever the API
 	// server of a busy machine finds it slow. It goes on from where it came to, one
 	// after the other, after a look at the newest objects that it holds: what each is,
 	// and was at the version it came to; and after another one if the watch was opened
-	// late. A watch for a watcher would begin where the watchers do.
-	most, last := 3+int(took/(4*time.Minute)), from
-	looks := 2 * 2 * 5 * most
+	// late.
+	last, watches, looks := from, 0, 0
 	for _, r := range c.Audit(t, mark, harness.Agent) {
 		if r.Resource != "pods" {
 			continue
@@ -80,17 +84,53 @@ func testWatchers(t *testing.T, opts harness.Options, watchers, rate int, durati
 		}
 		exact := uri.Query().Get("resourceVersionMatch") == "Exact" && strings.HasPrefix(uri.Query().Get("fieldSelector"), "metadata.name=")
 		if r.Verb == "get" || exact {
-			if looks--; looks < 0 {
-				t.Errorf("one look too many at the newest objects: %s", r)
-			}
+			looks++
 			continue
 		}
+		watches++
 		version, _ := strconv.ParseUint(uri.Query().Get("resourceVersion"), 10, 64)
-		if most--; most < 0 || r.Verb != "watch" || r.IsList() || version <= last {
+		if r.Verb != "watch" || r.IsList() || version < last {
 			t.Errorf("the watchers cost the API server a request: %s", r)
 		}
 		last = version
 	}
+	if most := 2 * 2 * 5 * (watches + 1); looks > most {
+		t.Errorf("%d looks at the newest objects for %d watches, want %d at most", looks, watches, most)
+	}
+	if watches > watchers/4 {
+		t.Errorf("%d watches, one after the other, for %d watchers", watches, watchers)
+	}
+}
+
+// podWatches is how many watches of pods the API server has within a second, whoever's they
+// are: somebody who watches all the time may have none at a moment, or two, of which one is
+// about to end.
+func podWatches(t *testing.T, c *harness.Cluster) (fewest, most int) {
+	t.Helper()
+	fewest = math.MaxInt
+	for range 5 {
+		answer, err := c.Raw(t.Context(), http.MethodGet, "/metrics", "text/plain")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for line := range strings.Lines(string(answer.Body)) {
+			if strings.HasPrefix(line, "apiserver_longrunning_requests{") && strings.Contains(line, `group=""`) &&
+				strings.Contains(line, `resource="pods"`) && strings.Contains(line, `subresource=""`) && strings.Contains(line, `verb="WATCH"`) {
+				value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n += int(value)
+			}
+		}
+		fewest, most = min(fewest, n), max(most, n)
+		time.Sleep(200 * time.Millisecond)
+	}
+	if most == 0 {
+		t.Fatal("the API server says that nobody watches pods")
+	}
+	return fewest, most
 }
 
 // waitWatching waits until an informerd that was started at mark has opened the
