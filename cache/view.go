@@ -20,6 +20,8 @@ const (
 	// server held when it was asked.
 	ReadsHeader     = "Informerd-Reads"
 	ConsistentReads = "consistent"
+	// ReplicaHeader is of the requests of a replica to the one that it follows.
+	ReplicaHeader = "Informerd-Replica"
 	// DiscoveryHeader is of documents of discovery that may lack resources, since the
 	// cluster has not told yet what it serves.
 	DiscoveryHeader     = "Informerd-Discovery"

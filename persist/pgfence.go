@@ -65,6 +65,9 @@ func (p *Postgres) attach(ctx context.Context) error {
 	defer p.attaching.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, attachFor)
 	defer cancel()
+	if p.standsBy() {
+		return p.look(ctx)
+	}
 	held := p.holds()
 	var next fence
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
@@ -90,7 +93,25 @@ func (p *Postgres) attach(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.held = next
+	if !p.standby { // it was not told to meanwhile
+		p.held = next
+	}
+	return nil
+}
+
+// look makes sure that the database can be read, and the tables in it if they are there: who
+// writes makes them.
+func (p *Postgres) look(ctx context.Context) error {
+	var version int
+	err := p.pool.QueryRow(ctx, p.in(`SELECT version FROM {store}`)).Scan(&version)
+	switch {
+	case isGone(err), errors.Is(err, pgx.ErrNoRows):
+	case err != nil:
+		return err
+	case version > schemaVersion:
+		return fmt.Errorf("%w: version %d, this one knows %d", ErrNewerSchema, version, schemaVersion)
+	}
+	p.link.hear()
 	return nil
 }
 
@@ -136,6 +157,9 @@ func (p *Postgres) limits(ctx context.Context, tx pgx.Tx, b bounds) error {
 // change runs fn in a transaction that only ends well while this Postgres is the one that
 // writes: whoever takes over waits until it has ended.
 func (p *Postgres) change(ctx context.Context, bound time.Duration, fn func(tx pgx.Tx) error) error {
+	if p.standsBy() {
+		return p.away(errStandby)
+	}
 	var all []pgx.Tx
 	defer func() {
 		for _, tx := range all {
@@ -148,7 +172,11 @@ func (p *Postgres) change(ctx context.Context, bound time.Duration, fn func(tx p
 		if err != nil {
 			return err
 		}
-		if err := p.holds().check(now); err != nil {
+		held := p.holds()
+		if held.epoch == 0 {
+			return errStandby // it is about to take over
+		}
+		if err := held.check(now); err != nil {
 			return err
 		}
 		return fn(tx)

@@ -201,6 +201,9 @@ func (l *pgLedger) remove(m *ledgerMeta, keys [][]byte) error {
 
 // Ledgers are the names of those that are saved, in order.
 func (p *Postgres) Ledgers() ([]string, error) {
+	if p.IsStandby() { // what is there may be another's by now
+		return nil, fmt.Errorf("list ledgers: %w", p.away(errStandby))
+	}
 	ctx, cancel := p.within(0)
 	defer cancel()
 	var names []string
@@ -225,6 +228,9 @@ func (p *Postgres) Ledgers() ([]string, error) {
 // Ledger reads one; see cache.Ledgers. An error of yield ends the reading and is returned
 // as it is.
 func (p *Postgres) Ledger(name string, yield func(cache.LedgerEntry) error) error {
+	if p.IsStandby() {
+		return fmt.Errorf("ledger %q: %w", name, p.away(errStandby))
+	}
 	if err := checkLedgerName(name); err != nil {
 		return err
 	}

@@ -116,6 +116,25 @@ func (l *link) end(err error) {
 	}
 }
 
+// renew has it connect once more, whatever became of it: there is something else to be done
+// when it has. Who reads need not wait for that.
+func (l *link) renew() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = false
+	select {
+	case l.broken <- struct{}{}:
+	default:
+	}
+}
+
+// isOver reports whether it is not up for good.
+func (l *link) isOver() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
+}
+
 // hear notes that the database answers. It is called by connect.
 func (l *link) hear() {
 	select {

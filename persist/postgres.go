@@ -33,7 +33,9 @@ type PostgresOptions struct {
 	// Schema is where the tables are, DefaultSchema if it is empty. It is made, with the
 	// tables, if it is not there and the user may do that.
 	Schema string
-	Log    *slog.Logger
+	// Standby has it begin as one that only reads, until Lead is called.
+	Standby bool
+	Log     *slog.Logger
 
 	patience time.Duration // for a statement with little to do; default 20 s
 }
@@ -48,7 +50,8 @@ const DefaultSchema = "informerd"
 //
 // The database may be away, at the start too: whoever calls meanwhile gets cache.ErrAway at
 // once, and what is there stays. One Postgres writes at a time: the one that connected last.
-// Any other gets ErrTakenOver from then on, until it is opened anew. It trusts what it finds
+// Any other gets ErrTakenOver from then on, until it is opened anew, or told to Lead. One that
+// stands by (IsStandby) reads, and gets cache.ErrAway when it is to write. It trusts what it finds
 // no more than it must: after a fail-over to a standby that was behind, what was to be added
 // to is not what it was, and is refused (cache.ErrNoSnapshot) so that everything is saved
 // anew.
@@ -75,8 +78,9 @@ type Postgres struct {
 
 	attaching sync.Mutex // one attempt to take the tables over at a time; taken after all above
 
-	mu   sync.Mutex // guards all below
-	held fence      // by which this writer may write; zero: there was no connection yet
+	mu      sync.Mutex // guards all below
+	standby bool       // it only reads
+	held    fence      // by which this writer may write; zero: there was no connection yet
 	// stamps are those that a resource or ledger may have if nobody else wrote it: that of
 	// the last commit, and of those after it of which nobody knows whether they succeeded.
 	stamps map[string][]int64
@@ -168,7 +172,7 @@ func OpenPostgres(o PostgresOptions) (*Postgres, error) {
 		return nil, fmt.Errorf("url of the database: %s", withoutPassword(err.Error()))
 	}
 	p := &Postgres{
-		options: o, place: placeOf(c.ConnConfig, o.Schema), pool: pool, writer: make([]byte, 16),
+		options: o, place: placeOf(c.ConnConfig, o.Schema), pool: pool, writer: make([]byte, 16), standby: o.Standby,
 		loads:  make(chan struct{}, c.MaxConns-minConns+1),
 		stamps: map[string][]int64{}, odd: map[string]bool{}, sweeps: newSweeps(),
 	}

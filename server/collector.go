@@ -76,6 +76,8 @@ var (
 	leaseDesc = prometheus.NewDesc("informerd_lease_seconds",
 		"For how long a proof that a copy is current lasts: a resource is live no longer than that after it.", nil, nil)
 
+	leadsDesc = prometheus.NewDesc("informerd_leads", "1 while this is the replica that others follow.", nil, nil)
+
 	snapshotEnabled  = snapshotDesc("enabled", "1 while snapshots are written.")
 	snapshotBytes    = snapshotDesc("bytes", "Size of the snapshot file.")
 	snapshotCommits  = snapshotDesc("commits_total", "Transactions committed.")
@@ -93,13 +95,14 @@ func snapshotDesc(name, help string) *prometheus.Desc {
 type collector struct {
 	caches Caches
 	lease  time.Duration
+	leads  func() bool // nil: there are no other replicas
 }
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, m := range resourceMetrics {
 		ch <- m.desc
 	}
-	for _, d := range []*prometheus.Desc{stateDesc, lagDesc, clusterDesc, leaseDesc, snapshotEnabled, snapshotBytes,
+	for _, d := range []*prometheus.Desc{stateDesc, lagDesc, clusterDesc, leaseDesc, leadsDesc, snapshotEnabled, snapshotBytes,
 		snapshotCommits, snapshotFailures, snapshotSeconds, snapshotTime} {
 		ch <- d
 	}
@@ -119,6 +122,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- constant(clusterDesc, prometheus.GaugeValue, bit(cluster.Reachable), cluster.Name)
 	}
 	ch <- constant(leaseDesc, prometheus.GaugeValue, c.lease.Seconds())
+	if c.leads != nil {
+		ch <- constant(leadsDesc, prometheus.GaugeValue, bit(c.leads()))
+	}
 	c.collectSnapshot(ch)
 }
 

@@ -33,7 +33,7 @@ func (s *Server) newKube() *kubeapi.API {
 func (s *Server) kubeRoutes(r chi.Router) {
 	serve := s.handle(func(w http.ResponseWriter, r *http.Request) error { return kubeError(s.kube.Serve(w, r)) })
 	r.Group(func(r chi.Router) {
-		r.Use(s.compressReads, s.recoverPanics, secureHeaders, s.checkHost, limitURL, boundBody, s.identify, s.shareProcessors)
+		r.Use(s.compressReads, s.recoverPanics, secureHeaders, s.checkHost, limitURL, boundBody, s.followed, s.identify, s.shareProcessors)
 		for _, prefix := range append([]string{kubeapi.ClustersPrefix}, kubeapi.Prefixes...) {
 			r.Handle(prefix, serve)
 			r.Handle(prefix+"/*", serve)

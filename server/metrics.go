@@ -48,7 +48,7 @@ func newRegistry(s *Server) (*prometheus.Registry, *httpMetrics) {
 	}, func() float64 { return float64(s.watches.Taken()) })
 
 	r := prometheus.NewRegistry()
-	r.MustRegister(m.requests, m.duration, m.inFlight, watchers, build, &collector{s.Caches, s.Lease}, s.relations,
+	r.MustRegister(m.requests, m.duration, m.inFlight, watchers, build, &collector{s.Caches, s.Lease, s.Leads}, s.relations,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	r.MustRegister(auditMetrics(s)...)
 	if s.Metrics != nil {

@@ -73,6 +73,10 @@ type Options struct {
 	// thousand lines, made in one go, and the same for all who may read it. 0: never.
 	MetricsAge time.Duration
 
+	// Leads reports whether this is the replica that others follow. Nil: there are no others,
+	// and whoever follows this one is another cluster's second tier.
+	Leads func() bool
+
 	// Upstream finds the API server of a cluster, for what the Kubernetes API
 	// cannot answer from a copy. Nil: it answers from copies only.
 	Upstream func(cluster string) kubeapi.Upstream

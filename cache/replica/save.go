@@ -63,7 +63,7 @@ type taken struct {
 // is saved beside them. The order is what the two agree by: changes of the stores are taken
 // first, so that Beside is not asked before it can know of them, and committed last.
 func (f *Factory) save() error {
-	if f.options.Snapshots == nil {
+	if f.options.Snapshots == nil || f.standsBy() {
 		return nil
 	}
 	f.saver.committing.Lock()
@@ -91,6 +91,13 @@ func (f *Factory) save() error {
 		return fmt.Errorf("commit snapshots: %w", err)
 	}
 	return f.options.Snapshots.Sweep() // and what the last save could not, or what was erased
+}
+
+// standsBy reports whether another replica writes the snapshot. What changes meanwhile waits in
+// the stores, as it does while the snapshot is away.
+func (f *Factory) standsBy() bool {
+	s, ok := f.options.Snapshots.(interface{ IsStandby() bool })
+	return ok && s.IsStandby()
 }
 
 // saveAllAnew makes the next batch of every store hold all of it: the file was

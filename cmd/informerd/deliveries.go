@@ -50,6 +50,13 @@ func (d *deliveries) Run(ctx context.Context) error {
 	return d.manager.Run(ctx)
 }
 
+// rest has all handlers wait until it is this process that delivers.
+func (d *deliveries) rest(why error) {
+	if d.manager != nil {
+		d.manager.Rest(why)
+	}
+}
+
 // surface is what a server shows; a nil *Manager would not be a nil Surface.
 func (d *deliveries) surface() handlers.Surface {
 	if d.manager == nil {

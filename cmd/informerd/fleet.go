@@ -54,6 +54,8 @@ type fleet struct {
 	connected []func(cluster string, config replica.ClusterConfig) error
 	heard     func(cluster string, set discovery.Set)
 	removed   []func(cluster string)
+	// route is that of each keeper; nil where there are no other replicas.
+	route func(cluster string, a *access) (*access, error)
 	// changed is called when clusters came or went.
 	changed func()
 	// settled is called once, when all clusters that there are to be are known.
@@ -145,6 +147,13 @@ func (f *fleet) configure(cfg *config.Config) {
 	}
 	f.mu.Unlock()
 	f.wakeUp()
+}
+
+// move has every cluster found out again how it is reached.
+func (f *fleet) move() {
+	for _, m := range f.all() {
+		m.keeper.move()
+	}
 }
 
 func (f *fleet) wakeUp() {
@@ -298,6 +307,7 @@ func (f *fleet) add(c config.Cluster) *member {
 	f.members[c.Name] = m
 	f.mu.Unlock()
 	m.keeper.heard = f.heard
+	m.keeper.route = f.route
 	m.keeper.connected = func(cluster string, config replica.ClusterConfig) error {
 		var errs []error
 		for _, connected := range f.connected {

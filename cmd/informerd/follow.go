@@ -71,11 +71,10 @@ func (r *keeper) watchAccess(ctx context.Context, a *access, disco *discovery.Di
 			moved = true
 		case <-tick.C:
 		}
-		cluster := r.reached()
-		if !moved && !cluster.Follows && disco.Err() == nil && r.status().Reachable {
+		if !moved && !r.reached().Follows && disco.Err() == nil && r.status().Reachable {
 			continue
 		}
-		now, err := r.load(cluster)
+		now, err := r.way()
 		if err == nil {
 			if now.content == a.content && !moved {
 				said = ""

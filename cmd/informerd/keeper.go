@@ -40,6 +40,8 @@ type keeper struct {
 	caches caches
 	log    *slog.Logger
 	load   func(config.Cluster) (*access, error)
+	// route is how it is reached instead, where replicas follow each other; nil: as load says.
+	route func(cluster string, a *access) (*access, error)
 	// identify asks whoever a configuration leads to which cluster it is.
 	identify func(ctx context.Context, config replica.ClusterConfig) (string, error)
 	// other is called when the configuration leads to another cluster by now. The keeper
@@ -118,10 +120,24 @@ func (r *keeper) setCluster(c config.Cluster) {
 	r.mu.Lock()
 	r.cluster = c
 	r.mu.Unlock()
+	r.move()
+}
+
+// move has it found out again how the cluster is reached.
+func (r *keeper) move() {
 	select {
 	case r.moved <- struct{}{}:
 	default:
 	}
+}
+
+// way is how the cluster is reached by now.
+func (r *keeper) way() (*access, error) {
+	a, err := r.load(r.reached())
+	if err != nil || r.route == nil {
+		return a, err
+	}
+	return r.route(r.name, a)
 }
 
 // reached is how the cluster is reached now.
@@ -226,7 +242,7 @@ func (r *keeper) connect(a *access) error {
 		a.plugin.log = r.log
 	}
 	if r.connected != nil {
-		if err := r.connected(r.name, a.ClusterConfig); err != nil {
+		if err := r.connected(r.name, a.upstream()); err != nil {
 			return err
 		}
 	}
@@ -243,7 +259,7 @@ func (r *keeper) connectLoop(ctx context.Context) error {
 	for {
 		a, err := next, error(nil)
 		if next == nil {
-			if a, err = r.load(r.reached()); err == nil {
+			if a, err = r.way(); err == nil {
 				err = r.check(ctx, held, a)
 			}
 		}
@@ -309,6 +325,8 @@ func (r *keeper) check(ctx context.Context, held, now *access) error {
 		if uid != found {
 			return errOtherCluster
 		}
+	case now.direct != nil || held != nil && held.direct != nil:
+		return errors.New("whether the replica that leads has the same cluster cannot be told: replicas must be allowed to get the namespace kube-system")
 	case held == nil || !replica.SamePlace(held.ClusterConfig, now.ClusterConfig):
 		return errOtherCluster
 	}

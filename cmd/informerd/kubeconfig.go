@@ -26,6 +26,18 @@ type access struct {
 	content string
 	// plugin gives credentials; nil if none does.
 	plugin *execPlugin
+	// direct is how the API server itself is reached, where the cluster is reached through a
+	// replica; else nil.
+	direct *replica.ClusterConfig
+}
+
+// upstream is how the API server itself is reached: who asks, and what they may, is its word,
+// and what no copy has.
+func (a *access) upstream() replica.ClusterConfig {
+	if a.direct != nil {
+		return *a.direct
+	}
+	return a.ClusterConfig
 }
 
 // errNoKubeconfig says where a kubeconfig was looked for.

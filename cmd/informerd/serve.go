@@ -60,6 +60,9 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
+	if err := cfg.CheckReplicas(); err != nil {
+		return usagef("%w", err)
+	}
 	out := newConsole(stderr)
 	level := &slog.LevelVar{}
 	level.Set(logLevel(cfg.Log))
@@ -69,7 +72,13 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	limitMemory(memlimit.FromCgroup, log)
 	addProcessors()
 
-	db, reason := openSnapshot(cfg.Snapshot, log)
+	// The Lease is given back when nothing is written any more.
+	team, err := newTeam(cfg, log)
+	if err != nil {
+		return err
+	}
+	defer team.stop()
+	db, reason := openSnapshot(cfg, log)
 	if db != nil {
 		defer func() { err = errors.Join(err, closeSnapshot(db)) }()
 	}
@@ -85,6 +94,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	clusters = newFleet(cfg, factory, func() []cache.Saved { return savedCopies(db, log) }, log)
+	clusters.route = team.route()
 	records, err := openAudit(cfg.Audit, stdout, log)
 	if err != nil {
 		return err
@@ -101,7 +111,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		Modes:     func() kubeapi.Modes { return modes.Load().(kubeapi.Modes) },
 		Log:       log, Web: web.FS(), Version: buildVersion(), Lease: replica.Lease,
 		References: cfg.References, SearchTexts: cfg.Search.Texts, Prepare: cfg.Prepare,
-		Access: doors.access(), AccessTrouble: doors.trouble, PlainHTTP: cfg.PlainHTTP,
+		Access: doors.access(), AccessTrouble: doors.trouble, PlainHTTP: cfg.PlainHTTP, Leads: team.leads(),
 		Audit:    recorder(records),
 		Handlers: deliveries.surface(), HandlersTrouble: handlersTrouble(cfg, reason), Metrics: deliveries.metrics(), MetricsAge: time.Second,
 	})
@@ -138,6 +148,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		}
 	}
 	clusters.changed = redeliver
+	team.start(db, deliveries, clusters)
 	clusters.start()
 	reloads := &reloader{settings: s, log: log, running: cfg}
 	reloads.apply = func(next *config.Config) {
@@ -229,12 +240,13 @@ var (
 // openSnapshot opens the snapshot. Whatever is wrong with it, informerd serves on from
 // memory: of a file that cannot be used db is nil, and reason says why; a database is asked
 // again and again.
-func openSnapshot(cfg config.Snapshot, log *slog.Logger) (db store, reason string) {
+func openSnapshot(c *config.Config, log *slog.Logger) (db store, reason string) {
+	cfg := c.Snapshot
 	if !cfg.Kept() {
 		return nil, "left out by the configuration"
 	}
 	if p := cfg.Postgres; p != nil {
-		db, err := persist.OpenPostgres(persist.PostgresOptions{URL: p.URL, PasswordFile: p.PasswordFile, Schema: p.Schema, Log: log})
+		db, err := persist.OpenPostgres(persist.PostgresOptions{URL: p.URL, PasswordFile: p.PasswordFile, Schema: p.Schema, Standby: c.Replicas != nil, Log: log})
 		if err != nil {
 			log.Error("cannot use the database of the snapshot, serving from memory only", "err", err)
 			return nil, err.Error()

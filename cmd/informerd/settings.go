@@ -111,6 +111,13 @@ func (s *settings) serveFlags(cmd *cobra.Command) {
 		c.Snapshot.Path, c.Snapshot.Postgres = v, nil
 		return nil
 	})
+	s.flag(cmd, "replica-url", "`URL` at which the other replicas of the configuration reach this one", func(c *config.Config, v string) error {
+		if c.Replicas == nil {
+			return errors.New("the configuration has no replicas")
+		}
+		c.Replicas.URL = v
+		return config.CheckReplicaURL(v)
+	})
 	s.flag(cmd, "log-format", "`format` of logs: text or json", func(c *config.Config, v string) error {
 		c.Log.Format = v
 		return oneOf(v, config.LogFormats())

@@ -36,7 +36,7 @@ func (m *Manager) Claim(ctx context.Context, name string, o ClaimOptions) ([]Cla
 		err = ErrUnknown
 	}
 	if err == nil && len(all) > 0 {
-		err = m.durable(ctx) // that they may be worked on
+		err = h.durable(ctx) // that they may be worked on
 	}
 	if err != nil {
 		h.giveBack(all)
@@ -181,7 +181,7 @@ func (m *Manager) Ack(ctx context.Context, name, owner string, tokens []string) 
 	}
 	h.mu.Unlock()
 	if len(acked) > 0 {
-		err = m.durable(ctx)
+		err = h.durable(ctx)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -29,7 +29,7 @@ func (h *running) deliverAll(ctx context.Context, sink Sink) {
 			return
 		}
 		began := time.Now()
-		err := h.m.durable(ctx) // that it may arrive
+		err := h.durable(ctx) // that it may arrive
 		if err == nil {
 			err = sink.Deliver(ctx, &j.delivery)
 		}
@@ -53,7 +53,7 @@ func (h *running) ended(ctx context.Context, j *job, err error, began time.Time)
 	if err == nil {
 		h.deliveredLocked(j)
 		h.mu.Unlock()
-		_ = h.m.durable(ctx) // at the end of the process the last save has it
+		_ = h.durable(ctx) // at the end of the process the last save has it
 		h.mu.Lock()
 		h.backLocked(j.entry, 0)
 		h.mu.Unlock()

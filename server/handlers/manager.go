@@ -227,8 +227,16 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
-// durable returns when everything that was noted before is saved.
-func (m *Manager) durable(ctx context.Context) error { return m.saver.wait(ctx) }
+// durable returns when everything that was noted of the handler before is saved. Of one that
+// rests by now nobody knows whether it is.
+func (h *running) durable(ctx context.Context) error {
+	if err := h.m.saver.wait(ctx); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.unread
+}
 
 // Pause implements Surface.
 func (m *Manager) Pause(ctx context.Context, name string) error {
@@ -255,7 +263,7 @@ func (m *Manager) steer(ctx context.Context, name string, do func(*running)) err
 	h.mu.Lock()
 	do(h)
 	h.mu.Unlock()
-	return m.durable(ctx)
+	return h.durable(ctx)
 }
 
 // Redrive implements Surface.

@@ -139,7 +139,7 @@ func (h *running) start(ctx context.Context) {
 // begin lets deliveries begin once the numbers that they will have are saved as taken: a
 // restart goes on after them, even if it ends before anything else was saved.
 func (h *running) begin(ctx context.Context) {
-	if h.m.durable(ctx) != nil {
+	if h.durable(ctx) != nil {
 		return
 	}
 	h.mu.Lock()
@@ -148,8 +148,16 @@ func (h *running) begin(ctx context.Context) {
 	h.signal()
 }
 
-// end stops the handler, and returns when nothing of it runs.
+// end stops the handler and its sink, and returns when nothing of it runs.
 func (h *running) end() {
+	h.halt()
+	if sink := h.asked().Sink; sink != nil {
+		_ = sink.Close()
+	}
+}
+
+// halt is end, but for the sink.
+func (h *running) halt() {
 	if h.stop != nil {
 		h.stop()
 	}
@@ -159,12 +167,8 @@ func (h *running) end() {
 	for _, c := range h.claims {
 		c.timer.Stop()
 	}
-	sink := h.spec.Sink
 	h.mu.Unlock()
 	h.queue.ShutDown()
-	if sink != nil {
-		_ = sink.Close()
-	}
 }
 
 // resourcesInterval is how often a handler looks for resources that came or went.

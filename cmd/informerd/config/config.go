@@ -40,6 +40,8 @@ type Config struct {
 	// Folders hold the kubeconfigs of further clusters.
 	Folders  []Folder
 	Snapshot Snapshot
+	// Replicas is nil for one that is alone.
+	Replicas *Replicas
 	Verify   Verify
 	// Syncs is how many resources are listed from a cluster at the same time.
 	Syncs int
@@ -228,6 +230,7 @@ func (c *Config) NeedsRestart(next *Config) []string {
 		{"snapshot.postgres", !reflect.DeepEqual(c.Snapshot.Postgres, next.Snapshot.Postgres)},
 		{"snapshot.encryption", c.Snapshot.KeyFile != next.Snapshot.KeyFile},
 		{"snapshot.interval", c.Snapshot.Interval != next.Snapshot.Interval},
+		{"replicas", !reflect.DeepEqual(c.Replicas, next.Replicas)},
 		{"verify.interval", c.Verify != next.Verify},
 		{"syncs", c.Syncs != next.Syncs},
 		{"log.format", c.Log.Format != next.Log.Format},

@@ -153,7 +153,7 @@ func TestMistakes(t *testing.T) {
 	}{
 		{"unknown key", "lisen: x", []string{`f:1:1: lisen: unknown key, did you mean "listen"?`}},
 		{"unknown key, nothing near", "a:\nsnapshot:\n  zzzzzzzz: 1", []string{
-			`f:1:1: a: unknown key, known are audit, authentication, authorization, clusters, handlers, kubernetes, listen, log, pprof, prepare, references, resources, search, snapshot, syncs, tls, verify`,
+			`f:1:1: a: unknown key, known are audit, authentication, authorization, clusters, handlers, kubernetes, listen, log, pprof, prepare, references, replicas, resources, search, snapshot, syncs, tls, verify`,
 			`f:3:3: snapshot.zzzzzzzz: unknown key, known are encryption, interval, path, postgres`,
 		}},
 		{"case", "resources:\n- match: [pods]\n  labelselector: a=b", []string{
@@ -219,6 +219,16 @@ func TestMistakes(t *testing.T) {
 		{"postgres", "snapshot:\n  path: a.db\n  postgres: {url: \"postgres://u@h/d\"}\n  encryption: {keyFile: k}", []string{
 			`f:2:9: snapshot.path: a snapshot is in a file or in a database: leave path out beside postgres`,
 			`f:4:15: snapshot.encryption: only a file is encrypted: leave it out beside postgres, and see to the database's own`,
+		}},
+		{"replicas", "replicas: {url: 10.0.0.7, lease: informerd, leaseDuration: 1s, who: x}", []string{
+			`f:1:17: replicas.url: must be where the other replicas reach this one, as in https://10.0.0.7:8080`,
+			`f:1:34: replicas.lease: bad lease "informerd": NAMESPACE/NAME, as in informerd/informerd`,
+			`f:1:60: replicas.leaseDuration: duration 1s is out of range: from 3s to 5m`,
+			`f:1:64: replicas.who: unknown key, known are caFile, context, kubeconfig, lease, leaseDuration, serverName, url`,
+		}},
+		{"replicas url", "replicas: {url: 'https://u@h:1/x'}", []string{`f:1:17: replicas.url: must have no user, path, query or fragment, as in https://10.0.0.7:8080`}},
+		{"replicas with handlers", "replicas: {url: 'https://h:1'}\nhandlers: [{name: a, as: informerd, resources: [pods]}]", []string{
+			`f:1:11: replicas: handlers of several replicas need snapshot.postgres: what one has delivered the next one must know`,
 		}},
 		{"postgres without", "snapshot: {postgres: {}}", []string{`f:1:22: snapshot.postgres: must begin with postgres://, as in postgres://informerd@db.example.com/informerd?sslmode=verify-full`}},
 		{"postgres password", "snapshot: {postgres: {url: 'postgres://u:secret@h/d'}}", []string{`f:1:28: snapshot.postgres.url: has a password, which whoever reads the configuration sees: put it in passwordFile`}},
@@ -314,8 +324,8 @@ func TestNeedsRestart(t *testing.T) {
 		return c
 	}
 	old := parse("")
-	next := parse("listen: localhost:1\ntls: {certFile: a, keyFile: b}\nauthentication: {}\nauthorization: {mode: rbac}\naudit: {file: a.log}\npprof: 127.0.0.1:1\nprepare: [search]\nclusters: [{name: default, context: x}]\nsnapshot: {path: x, interval: 2s, encryption: {keyFile: x}}\nverify: {interval: 2h}\nsyncs: 2\nlog: {level: debug, format: json}\nresources: [{match: [pods]}]")
-	want := []string{"listen", "tls", "authentication", "authorization", "audit", "pprof", "prepare", "snapshot.path", "snapshot.encryption", "snapshot.interval", "verify.interval", "syncs", "log.format"}
+	next := parse("listen: localhost:1\ntls: {certFile: a, keyFile: b}\nauthentication: {}\nauthorization: {mode: rbac}\naudit: {file: a.log}\npprof: 127.0.0.1:1\nprepare: [search]\nreplicas: {}\nclusters: [{name: default, context: x}]\nsnapshot: {path: x, interval: 2s, encryption: {keyFile: x}}\nverify: {interval: 2h}\nsyncs: 2\nlog: {level: debug, format: json}\nresources: [{match: [pods]}]")
+	want := []string{"listen", "tls", "authentication", "authorization", "audit", "pprof", "prepare", "snapshot.path", "snapshot.encryption", "snapshot.interval", "replicas", "verify.interval", "syncs", "log.format"}
 	if got := old.NeedsRestart(next); !slices.Equal(got, want) {
 		t.Errorf("NeedsRestart() = %v, want %v", got, want)
 	}

@@ -111,6 +111,7 @@ func (r *reader) config(n *yaml.Node, c *Config) {
 			}
 		},
 		"snapshot": func(n *yaml.Node, path string) { r.snapshot(n, path, &c.Snapshot) },
+		"replicas": func(n *yaml.Node, path string) { c.Replicas = r.replicas(n, path) },
 		"verify": func(n *yaml.Node, path string) {
 			r.mapping(n, path, fieldsOf{"interval": func(n *yaml.Node, path string) {
 				c.Verify.Interval = r.duration(n, path, true, time.Minute, 7*24*time.Hour, c.Verify.Interval)

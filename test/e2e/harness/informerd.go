@@ -51,6 +51,8 @@ type Options struct {
 	Access string
 	// Handlers is the handlers: section of its config.yaml; empty: none.
 	Handlers string
+	// Lease makes it one of several replicas, which agree by it on who leads: NAMESPACE/NAME.
+	Lease string
 	// Address is what it listens on; empty: a free port of loopback.
 	Address string
 	// Plain is the program without the race detector, for what counts work.
@@ -182,6 +184,9 @@ func (i *Informerd) WriteRules(rules string) {
 		config += "kubernetes: {" + i.opts.Kubernetes + "}\n"
 	}
 	config += i.opts.Access
+	if i.opts.Lease != "" {
+		config += fmt.Sprintf("replicas: {url: %q, lease: %q, kubeconfig: %q}\n", i.selfURL(), i.opts.Lease, i.opts.Kubeconfig)
+	}
 	if i.opts.Handlers != "" {
 		config += "handlers:\n" + strings.TrimPrefix(i.opts.Handlers, "\n")
 	}
@@ -189,6 +194,21 @@ func (i *Informerd) WriteRules(rules string) {
 		config += "resources:\n" + strings.TrimPrefix(rules, "\n")
 	}
 	i.WriteConfig(config)
+}
+
+// selfURL is where it will serve.
+func (i *Informerd) selfURL() string {
+	if i.opts.TLS {
+		return "https://" + i.opts.Address
+	}
+	return "http://" + i.opts.Address
+}
+
+// At is the same informerd, asked at another URL, such as one behind which others are, too.
+func (i *Informerd) At(url string) *Informerd {
+	at := *i
+	at.URL = url
+	return &at
 }
 
 // WriteConfig replaces its config.yaml in one step, as editors and ConfigMap
