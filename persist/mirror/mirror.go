@@ -1,0 +1,281 @@
+// Package mirror keeps tables for SQL equal to copies: each resource that is to be mirrored
+// is followed through the ring of its recent events, and what changed since the last time
+// is written in one transaction with the version that it is then of. A resource that was not
+// followed, or that changed faster than its ring remembers, is compared as a whole.
+//
+// It is a reader of copies like any other, beside the snapshot and never on the way of an
+// event. It refuses to mirror what was not proven current since the start: a copy that comes
+// from a snapshot may be older than its mirror.
+package mirror
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerd/informerd/cache"
+)
+
+// Options of a Mirror.
+type Options struct {
+	// Tables are where it is written.
+	Tables cache.Mirrors
+	// Views are those of all resources that are to be mirrored now.
+	Views func() []*cache.View
+	// Gone reports whether a resource is certainly not to be mirrored any more: it is left
+	// out, its cluster is, or the cluster has no such resource. Of one that is not in Views
+	// and not Gone the rows stay.
+	Gone func(cluster string, r schema.GroupResource) bool
+	// Interval is the time between two looks at what changed; default 1 s.
+	Interval time.Duration
+	Log      *slog.Logger
+}
+
+// Mirror is one mirror of all copies.
+type Mirror struct {
+	options Options
+
+	// Of Run alone.
+
+	lines map[name]*line
+	known map[name]bool // what there are rows of; nil: to be asked
+
+	mu        sync.Mutex // guards all below
+	forgotten map[string]bool
+	status    Status
+}
+
+// Status is what is known of a Mirror.
+type Status struct {
+	Resources         int // that are mirrored
+	Pending           int // changes that are not written yet
+	Commits, Failures uint64
+	Written, Deleted  uint64 // rows
+	Altered           uint64 // of the written rows
+	Err               string // of the last commit, if it failed
+	LastCommit        time.Time
+	CommitSeconds     float64
+}
+
+// name names a resource as the tables do, without its version.
+type name struct {
+	cluster string
+	schema.GroupResource
+}
+
+func nameOf(r cache.Resource) name { return name{r.Cluster, r.GVR.GroupResource()} }
+
+func (n name) resource() cache.Resource {
+	return cache.Resource{Cluster: n.cluster, GVR: n.WithVersion("")}
+}
+
+// New makes a Mirror.
+func New(o Options) *Mirror {
+	if o.Interval <= 0 {
+		o.Interval = time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Mirror{options: o, lines: map[name]*line{}, forgotten: map[string]bool{}}
+}
+
+// Run mirrors until ctx ends.
+func (m *Mirror) Run(ctx context.Context) error {
+	tick := time.NewTicker(m.options.Interval)
+	defer tick.Stop()
+	defer m.close()
+	failing := false
+	var again time.Time // not before, after an error
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		m.follow()
+		if time.Now().Before(again) {
+			continue
+		}
+		err := m.write(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			again = time.Now().Add(10 * m.options.Interval)
+			if !failing {
+				m.options.Log.Error("cannot write the mirror for SQL, trying again", "err", err)
+			}
+		} else if failing {
+			m.options.Log.Info("the mirror for SQL is written again")
+		}
+		failing = err != nil
+	}
+}
+
+func (m *Mirror) close() {
+	for _, l := range m.lines {
+		l.close()
+	}
+}
+
+// Forget has the rows of a cluster deleted, but for those of copies there are by then.
+func (m *Mirror) Forget(cluster string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.forgotten[cluster] = true
+}
+
+// Status is what is known now.
+func (m *Mirror) Status() Status {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.status
+}
+
+// follow notes what changed since it was last called, whether it can be written or not: it
+// is called often enough for a ring to remember it.
+func (m *Mirror) follow() {
+	seen := map[name]bool{}
+	pending := 0
+	for _, v := range m.options.Views() {
+		n := nameOf(v.Spec.Resource)
+		if seen[n] {
+			continue // in another version, for a moment
+		}
+		seen[n] = true
+		l := m.lines[n]
+		if l == nil {
+			l = &line{whole: true}
+			m.lines[n] = l
+		}
+		l.follow(v)
+		pending += len(l.pending)
+	}
+	for n, l := range m.lines {
+		if !seen[n] {
+			l.close()
+			delete(m.lines, n)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.status.Resources, m.status.Pending = len(m.lines), pending
+}
+
+// write writes what changed. An error of one resource keeps no other from being written,
+// unless the tables are out of reach for all of them.
+func (m *Mirror) write(ctx context.Context) error {
+	if m.known == nil {
+		if err := m.ask(ctx); err != nil {
+			return m.failed(err)
+		}
+	}
+	var errs []error
+	for _, n := range slices.SortedFunc(maps.Keys(m.lines), name.compare) {
+		err := m.writeLine(ctx, n, m.lines[n])
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if errors.Is(err, cache.ErrAway) || ctx.Err() != nil {
+			break
+		}
+	}
+	if len(errs) == 0 {
+		errs = append(errs, m.deleteGone(ctx))
+	}
+	err := errors.Join(errs...)
+	if err == nil {
+		m.mu.Lock()
+		m.status.Err = ""
+		m.mu.Unlock()
+	}
+	return err
+}
+
+func (n name) compare(o name) int { return n.resource().Compare(o.resource()) }
+
+// ask finds out what there are rows of.
+func (m *Mirror) ask(ctx context.Context) error {
+	all, err := m.options.Tables.Mirrored(ctx)
+	if err != nil {
+		return err
+	}
+	m.known = map[name]bool{}
+	for _, r := range all {
+		m.known[nameOf(r)] = true
+	}
+	return nil
+}
+
+func (m *Mirror) writeLine(ctx context.Context, n name, l *line) error {
+	change, ok, err := l.take(ctx)
+	if err != nil || !ok {
+		return err
+	}
+	began := time.Now()
+	result, err := m.options.Tables.Mirror(ctx, change)
+	if errors.Is(err, cache.ErrNoSnapshot) && !change.Whole {
+		// The database was put back, or somebody else took the rows away.
+		l.whole = true
+		if change, ok, err = l.take(ctx); err == nil && ok {
+			result, err = m.options.Tables.Mirror(ctx, change)
+		}
+	}
+	if err != nil {
+		l.failed(err)
+		return m.failed(err)
+	}
+	l.written(&change)
+	m.known[n] = true
+	if change.Whole {
+		m.options.Log.Info("mirrored for SQL", "gvr", change.Spec.Resource.String(), "resourceVersion", change.Version, "objects", len(change.Put),
+			"written", result.Written, "deleted", result.Deleted, "duration", time.Since(began).Round(time.Millisecond))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.status.Commits++
+	m.status.LastCommit = time.Now()
+	m.status.CommitSeconds += time.Since(began).Seconds()
+	m.status.Written += uint64(result.Written)
+	m.status.Deleted += uint64(result.Deleted)
+	m.status.Altered += uint64(result.Altered)
+	return nil
+}
+
+func (m *Mirror) failed(err error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.status.Failures++
+	m.status.Err = err.Error()
+	return err
+}
+
+// deleteGone deletes the rows of what is not to be mirrored any more.
+func (m *Mirror) deleteGone(ctx context.Context) error {
+	m.mu.Lock()
+	forgotten := maps.Clone(m.forgotten)
+	m.mu.Unlock()
+	for n := range m.known {
+		if m.lines[n] != nil || !forgotten[n.cluster] && !m.options.Gone(n.cluster, n.GroupResource) {
+			continue
+		}
+		if err := m.options.Tables.Unmirror(ctx, n.resource()); err != nil {
+			return m.failed(err)
+		}
+		delete(m.known, n)
+		m.options.Log.Info("no longer mirrored for SQL, rows deleted", "gvr", n.resource().String())
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for cluster := range forgotten {
+		delete(m.forgotten, cluster)
+	}
+	return nil
+}
