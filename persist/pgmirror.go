@@ -37,13 +37,13 @@ func (p *Postgres) Mirrored(ctx context.Context) (all []cache.Resource, err erro
 		if err := p.ensureMirror(ctx, tx); err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, p.inMirror(`SELECT cluster, "group", resource FROM {mirror_resources}
-			UNION SELECT cluster, "group", resource FROM {mirror_objects}`))
+		rows, err := tx.Query(ctx, p.inMirror(`SELECT cluster, "group", version, resource FROM {mirror_resources}
+			UNION SELECT cluster, "group", version, resource FROM {mirror_objects}`))
 		if err != nil {
 			return err
 		}
 		all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r cache.Resource, err error) {
-			return r, row.Scan(&r.Cluster, &r.GVR.Group, &r.GVR.Resource)
+			return r, row.Scan(&r.Cluster, &r.GVR.Group, &r.GVR.Version, &r.GVR.Resource)
 		})
 		return err
 	})

@@ -9,11 +9,13 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,7 +33,7 @@ type Options struct {
 	// Gone reports whether a resource is certainly not to be mirrored any more: it is left
 	// out, its cluster is, or the cluster has no such resource. Of one that is not in Views
 	// and not Gone the rows stay.
-	Gone func(cluster string, r schema.GroupResource) bool
+	Gone func(r cache.Resource) bool
 	// Interval is the time between two looks at what changed; default 1 s.
 	Interval time.Duration
 	Log      *slog.Logger
@@ -44,7 +46,7 @@ type Mirror struct {
 	// Of Run alone.
 
 	lines map[name]*line
-	known map[name]bool // what there are rows of; nil: to be asked
+	known map[name]cache.Resource // what there are rows of; nil: to be asked
 
 	mu        sync.Mutex // guards all below
 	forgotten map[string]bool
@@ -70,10 +72,6 @@ type name struct {
 }
 
 func nameOf(r cache.Resource) name { return name{r.Cluster, r.GVR.GroupResource()} }
-
-func (n name) resource() cache.Resource {
-	return cache.Resource{Cluster: n.cluster, GVR: n.WithVersion("")}
-}
 
 // New makes a Mirror.
 func New(o Options) *Mirror {
@@ -184,13 +182,10 @@ func (m *Mirror) write(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 		if errors.Is(err, cache.ErrAway) || ctx.Err() != nil {
-			break
+			return errors.Join(errs...)
 		}
 	}
-	if len(errs) == 0 {
-		errs = append(errs, m.deleteGone(ctx))
-	}
-	err := errors.Join(errs...)
+	err := errors.Join(append(errs, m.deleteGone(ctx))...)
 	if err == nil {
 		m.mu.Lock()
 		m.status.Err = ""
@@ -199,7 +194,9 @@ func (m *Mirror) write(ctx context.Context) error {
 	return err
 }
 
-func (n name) compare(o name) int { return n.resource().Compare(o.resource()) }
+func (n name) compare(o name) int {
+	return cmp.Or(strings.Compare(n.cluster, o.cluster), strings.Compare(n.Group, o.Group), strings.Compare(n.Resource, o.Resource))
+}
 
 // ask finds out what there are rows of.
 func (m *Mirror) ask(ctx context.Context) error {
@@ -207,9 +204,9 @@ func (m *Mirror) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.known = map[name]bool{}
+	m.known = map[name]cache.Resource{}
 	for _, r := range all {
-		m.known[nameOf(r)] = true
+		m.known[nameOf(r)] = r
 	}
 	return nil
 }
@@ -233,7 +230,7 @@ func (m *Mirror) writeLine(ctx context.Context, n name, l *line) error {
 		return m.failed(err)
 	}
 	l.written(&change)
-	m.known[n] = true
+	m.known[n] = change.Spec.Resource
 	if change.Whole {
 		m.options.Log.Info("mirrored for SQL", "gvr", change.Spec.Resource.String(), "resourceVersion", change.Version, "objects", len(change.Put),
 			"written", result.Written, "deleted", result.Deleted, "duration", time.Since(began).Round(time.Millisecond))
@@ -262,15 +259,15 @@ func (m *Mirror) deleteGone(ctx context.Context) error {
 	m.mu.Lock()
 	forgotten := maps.Clone(m.forgotten)
 	m.mu.Unlock()
-	for n := range m.known {
-		if m.lines[n] != nil || !forgotten[n.cluster] && !m.options.Gone(n.cluster, n.GroupResource) {
+	for n, r := range m.known {
+		if m.lines[n] != nil || !forgotten[n.cluster] && !m.options.Gone(r) {
 			continue
 		}
-		if err := m.options.Tables.Unmirror(ctx, n.resource()); err != nil {
+		if err := m.options.Tables.Unmirror(ctx, r); err != nil {
 			return m.failed(err)
 		}
 		delete(m.known, n)
-		m.options.Log.Info("no longer mirrored for SQL, rows deleted", "gvr", n.resource().String())
+		m.options.Log.Info("no longer mirrored for SQL, rows deleted", "gvr", r.String())
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -233,10 +233,10 @@ func (r *rig) newMirror(tables cache.Mirrors) *Mirror {
 			}
 			return all
 		},
-		Gone: func(cluster string, gr schema.GroupResource) bool {
+		Gone: func(gone cache.Resource) bool {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			return r.gone[cluster+"/"+gr.String()]
+			return r.gone[gone.Cluster+"/"+gone.Name()]
 		},
 	})
 }
