@@ -18,7 +18,7 @@ func TestMirror(t *testing.T) {
 	s := postgres.Start(t)
 	for name, test := range map[string]func(*testing.T, *postgres.Server){
 		"Restart": testRestart, "RowsOfNobody": testRowsOfNobody, "Dropped": testDropped, "Fencing": testFencing, "NotNewer": testNotNewer,
-		"TakenAway": testTakenAway, "Forget": testForget, "Refused": testRefused, "Nothing": testNothing, "ExecModes": testExecModes,
+		"TakenAway": testTakenAway, "Forget": testForget, "Refused": testRefused, "Nothing": testNothing, "ExecModes": testExecModes, "Odd": testOdd, "Views": testViews, "Quantities": testQuantities,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
