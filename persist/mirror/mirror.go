@@ -175,9 +175,11 @@ func (m *Mirror) write(ctx context.Context) error {
 			return m.failed(err)
 		}
 	}
+	pass := &pass{began: time.Now()}
+	defer pass.say(m.options.Log)
 	var errs []error
 	for _, n := range slices.SortedFunc(maps.Keys(m.lines), name.compare) {
-		err := m.writeLine(ctx, n, m.lines[n])
+		err := m.writeLine(ctx, n, m.lines[n], pass)
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -211,7 +213,7 @@ func (m *Mirror) ask(ctx context.Context) error {
 	return nil
 }
 
-func (m *Mirror) writeLine(ctx context.Context, n name, l *line) error {
+func (m *Mirror) writeLine(ctx context.Context, n name, l *line, p *pass) error {
 	change, ok, err := l.take(ctx)
 	if err != nil || !ok {
 		return err
@@ -232,7 +234,8 @@ func (m *Mirror) writeLine(ctx context.Context, n name, l *line) error {
 	l.written(&change)
 	m.known[n] = change.Spec.Resource
 	if change.Whole {
-		m.options.Log.Info("mirrored for SQL", "gvr", change.Spec.Resource.String(), "resourceVersion", change.Version, "objects", len(change.Put),
+		p.add(&change, result)
+		m.options.Log.Debug("mirrored for SQL", "gvr", change.Spec.Resource.String(), "resourceVersion", change.Version, "objects", len(change.Put),
 			"written", result.Written, "deleted", result.Deleted, "duration", time.Since(began).Round(time.Millisecond))
 	}
 	m.mu.Lock()
@@ -244,6 +247,26 @@ func (m *Mirror) writeLine(ctx context.Context, n name, l *line) error {
 	m.status.Deleted += uint64(result.Deleted)
 	m.status.Altered += uint64(result.Altered)
 	return nil
+}
+
+// pass is what was compared as a whole in one go.
+type pass struct {
+	began                                time.Time
+	resources, objects, written, deleted int
+}
+
+func (p *pass) add(c *cache.MirrorChange, r cache.MirrorResult) {
+	p.resources++
+	p.objects += len(c.Put)
+	p.written += r.Written
+	p.deleted += r.Deleted
+}
+
+func (p *pass) say(log *slog.Logger) {
+	if p.resources > 0 {
+		log.Info("mirrored for SQL", "resources", p.resources, "objects", p.objects, "written", p.written, "deleted", p.deleted,
+			"duration", time.Since(p.began).Round(time.Millisecond))
+	}
 }
 
 func (m *Mirror) failed(err error) error {
