@@ -42,13 +42,13 @@ type Options struct {
 // Mirror is one mirror of all copies.
 type Mirror struct {
 	options Options
+	due     chan struct{} // holds one: there may be something to write
 
-	// Of Run alone.
-
-	lines map[name]*line
-	known map[name]cache.Resource // what there are rows of; nil: to be asked
+	// known is what there are rows of; nil: to be asked. Of write alone.
+	known map[name]cache.Resource
 
 	mu        sync.Mutex // guards all below
+	lines     map[name]*line
 	forgotten map[string]bool
 	status    Status
 }
@@ -81,16 +81,17 @@ func New(o Options) *Mirror {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Mirror{options: o, lines: map[name]*line{}, forgotten: map[string]bool{}}
+	return &Mirror{options: o, due: make(chan struct{}, 1), lines: map[name]*line{}, forgotten: map[string]bool{}}
 }
 
-// Run mirrors until ctx ends.
+// Run mirrors until ctx ends. Copies are followed while what changed before is written.
 func (m *Mirror) Run(ctx context.Context) error {
+	defer m.close()
+	var writer sync.WaitGroup
+	defer writer.Wait()
+	writer.Go(func() { m.writeAll(ctx) })
 	tick := time.NewTicker(m.options.Interval)
 	defer tick.Stop()
-	defer m.close()
-	failing := false
-	var again time.Time // not before, after an error
 	for {
 		select {
 		case <-ctx.Done():
@@ -98,26 +99,47 @@ func (m *Mirror) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 		m.follow()
-		if time.Now().Before(again) {
-			continue
+		select {
+		case m.due <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// writeAll writes what changed until ctx ends.
+func (m *Mirror) writeAll(ctx context.Context) {
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.due:
 		}
 		err := m.write(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
-		if err != nil {
-			again = time.Now().Add(10 * m.options.Interval)
-			if !failing {
-				m.options.Log.Error("cannot write the mirror for SQL, trying again", "err", err)
-			}
-		} else if failing {
+		if err != nil && !failing {
+			m.options.Log.Error("cannot write the mirror for SQL, trying again", "err", err)
+		}
+		if err == nil && failing {
 			m.options.Log.Info("the mirror for SQL is written again")
 		}
 		failing = err != nil
+		if !failing {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(10 * m.options.Interval):
+		}
 	}
 }
 
 func (m *Mirror) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, l := range m.lines {
 		l.close()
 	}
@@ -140,9 +162,12 @@ func (m *Mirror) Status() Status {
 // follow notes what changed since it was last called, whether it can be written or not: it
 // is called often enough for a ring to remember it.
 func (m *Mirror) follow() {
+	views := m.options.Views()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	seen := map[name]bool{}
 	pending := 0
-	for _, v := range m.options.Views() {
+	for _, v := range views {
 		n := nameOf(v.Spec.Resource)
 		if seen[n] {
 			continue // in another version, for a moment
@@ -153,8 +178,7 @@ func (m *Mirror) follow() {
 			l = &line{whole: true}
 			m.lines[n] = l
 		}
-		l.follow(v)
-		pending += len(l.pending)
+		pending += l.follow(v)
 	}
 	for n, l := range m.lines {
 		if !seen[n] {
@@ -162,8 +186,6 @@ func (m *Mirror) follow() {
 			delete(m.lines, n)
 		}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.status.Resources, m.status.Pending = len(m.lines), pending
 }
 
@@ -178,8 +200,9 @@ func (m *Mirror) write(ctx context.Context) error {
 	pass := &pass{began: time.Now()}
 	defer pass.say(m.options.Log)
 	var errs []error
-	for _, n := range slices.SortedFunc(maps.Keys(m.lines), name.compare) {
-		err := m.writeLine(ctx, n, m.lines[n], pass)
+	lines := m.followed()
+	for _, n := range slices.SortedFunc(maps.Keys(lines), name.compare) {
+		err := m.writeLine(ctx, n, lines[n], pass)
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -194,6 +217,13 @@ func (m *Mirror) write(ctx context.Context) error {
 		m.mu.Unlock()
 	}
 	return err
+}
+
+// followed are the lines that there are now.
+func (m *Mirror) followed() map[name]*line {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.lines)
 }
 
 func (n name) compare(o name) int {
@@ -222,7 +252,7 @@ func (m *Mirror) writeLine(ctx context.Context, n name, l *line, p *pass) error 
 	result, err := m.options.Tables.Mirror(ctx, change)
 	if errors.Is(err, cache.ErrNoSnapshot) && !change.Whole {
 		// The database was put back, or somebody else took the rows away.
-		l.whole = true
+		l.failed(err)
 		if change, ok, err = l.take(ctx); err == nil && ok {
 			result, err = m.options.Tables.Mirror(ctx, change)
 		}
@@ -282,8 +312,9 @@ func (m *Mirror) deleteGone(ctx context.Context) error {
 	m.mu.Lock()
 	forgotten := maps.Clone(m.forgotten)
 	m.mu.Unlock()
+	lines := m.followed()
 	for n, r := range m.known {
-		if m.lines[n] != nil || !forgotten[n.cluster] && !m.options.Gone(r) {
+		if lines[n] != nil || !forgotten[n.cluster] && !m.options.Gone(r) {
 			continue
 		}
 		if err := m.options.Tables.Unmirror(ctx, r); err != nil {

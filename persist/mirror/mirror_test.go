@@ -55,6 +55,7 @@ func step(w *world, r *rand.Rand) {
 // TestModel: under random changes, while connections are cut and informerd starts anew, the
 // rows that one statement sees are always those of the version that it sees.
 func TestModel(t *testing.T) {
+	t.Parallel()
 	worlds := []*world{newWorld(t, podSpec), newWorld(t, configMapSpec())}
 	r := newRig(t, postgres.Start(t), worlds...)
 	r.begin()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -348,8 +349,8 @@ func (r *rig) compare(c *pgx.Conn, w *world) {
 		name := strings.ReplaceAll(o.Namespace()+"/"+o.Name()+" "+o.UID(), "\x00", "\uFFFD")
 		want[name] = []any{object, labels}
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		r.t.Errorf("rows (-want +got):\n%s", d)
+	if !reflect.DeepEqual(want, got) { // which is a hundred times faster than to find out how
+		r.t.Errorf("rows (-want +got):\n%s", cmp.Diff(want, got))
 	}
 }
 
