@@ -102,7 +102,7 @@ func (p *Postgres) unmirror(ctx context.Context, tx pgx.Tx, r cache.Resource) er
 func (p *Postgres) mirrorContext(ctx context.Context, rows int) (context.Context, func()) {
 	p.mirroring.Lock()
 	p.loads <- struct{}{}
-	ctx, cancel := context.WithTimeout(ctx, p.bound(rows))
+	ctx, cancel := context.WithTimeout(ctx, p.mirrorBound(rows))
 	unhook := context.AfterFunc(p.ctx, cancel)
 	return ctx, func() {
 		unhook()
@@ -115,20 +115,49 @@ func (p *Postgres) mirrorContext(ctx context.Context, rows int) (context.Context
 // changeMirror runs fn in a transaction of the writer, in which the tables of the mirror are
 // there. What is not known after an error is looked at again.
 func (p *Postgres) changeMirror(ctx context.Context, rows int, fn func(tx pgx.Tx) error) error {
-	err := p.change(ctx, p.bound(rows), func(tx pgx.Tx) error {
-		err := p.ensureMirror(ctx, tx)
-		if err == nil {
-			err = fn(tx)
-		}
-		if err != nil {
-			p.mirror.found = nil
-		}
-		return err
-	})
+	err := p.change(ctx, p.bound(0), func(tx pgx.Tx) error { return p.ensureMirror(ctx, tx) })
+	if err == nil {
+		err = p.changeLate(ctx, p.mirrorBound(rows), fn)
+	}
 	if err != nil {
 		p.mirror.found = nil
 	}
 	return err
+}
+
+// mirrorBound is how long a change of so many rows may take: the database reads the JSON of each,
+// and compresses it. Nobody waits for that but who follows it.
+func (p *Postgres) mirrorBound(rows int) time.Duration {
+	return p.options.patience + time.Duration(rows)*10*time.Millisecond
+}
+
+// changeLate is change that locks the row of the writer at the end: what is mirrored for the
+// first time may take minutes, for which who takes over must not wait. It ends well only if
+// this is still who writes by then.
+func (p *Postgres) changeLate(ctx context.Context, bound time.Duration, fn func(tx pgx.Tx) error) error {
+	var all []pgx.Tx
+	defer func() {
+		for _, tx := range all {
+			p.ended(tx)
+		}
+	}()
+	check := func(tx pgx.Tx, lock string) error {
+		now, err := p.readFence(ctx, tx, lock)
+		if err != nil {
+			return err
+		}
+		return p.holds().check(now)
+	}
+	return p.run(ctx, pgx.TxOptions{}, bounds{bound, p.bound(0), p.options.patience / 2}, func(tx pgx.Tx) error {
+		all = append(all, tx)
+		if err := check(tx, ""); err != nil {
+			return err
+		}
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return check(tx, "FOR SHARE")
+	})
 }
 
 // mirrorKey names a resource in the tables: its version is an attribute, since what is
