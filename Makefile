@@ -116,8 +116,8 @@ unit-devcluster: devcluster
 e2e: build devcluster race e2e-deps worker-deps postgres
 	INFORMERD_POSTGRES='$(postgres)' go test -count=1 -timeout 60m ./test/e2e/...
 
-e2e-long: build devcluster race e2e-deps ## the e2e tests that wait for minutes
-	INFORMERD_E2E_LONG=1 go test -count=1 -timeout 40m -run 'TestFrozenServer|TestRestoredBackup|TestLies|TestDiskFull|TestRollingUpgrade' ./test/e2e/...
+e2e-long: build devcluster race e2e-deps postgres ## the e2e tests that wait for minutes
+	INFORMERD_E2E_LONG=1 go test -count=1 -timeout 40m -run 'TestMirror$$|TestFrozenServer|TestRestoredBackup|TestLies|TestDiskFull|TestRollingUpgrade' ./test/e2e/...
 
 # What npm installed is good as long as the lock file says the same.
 web_deps := web/ui/node_modules/.package-lock.json

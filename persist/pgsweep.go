@@ -144,7 +144,7 @@ func (p *Postgres) passes(err error) bool {
 // may not do it: it says so in a warning.
 //
 // A transaction of this process that began before would find the table empty: there is none,
-// since it is not read meanwhile. One that changes rows, or takes the tables over, waits.
+// since it is not read meanwhile; readers of the mirror may, see docs/postgresql.md. One that changes rows, or takes the tables over, waits.
 func (p *Postgres) sweepTable(table string) error {
 	if !p.reading.TryLock() {
 		return errInUse

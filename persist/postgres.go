@@ -76,6 +76,9 @@ type Postgres struct {
 	noting  sync.Mutex   // one change of ledgers at a time; taken after writing
 	reading sync.RWMutex // shared by who reads; who gives a table new pages has it alone
 
+	mirroring sync.Mutex // one change of the mirror at a time; no other is taken with it but those below
+	mirror    pgMirror   // guarded by mirroring
+
 	attaching sync.Mutex // one attempt to take the tables over at a time; taken after all above
 
 	mu      sync.Mutex // guards all below

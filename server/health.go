@@ -28,6 +28,7 @@ type readiness struct {
 	Clusters  []clusterHealth  `json:"clusters"`
 	Resources []resourceHealth `json:"resources"`
 	Snapshot  snapshotHealth   `json:"snapshot"`
+	Mirror    *mirrorHealth    `json:"mirror,omitempty"`
 
 	hidden bool // only Ready and Reason are told
 }
@@ -67,11 +68,27 @@ type snapshotHealth struct {
 	LastCommit time.Time `json:"lastCommit,omitzero"`
 }
 
+// mirrorHealth is that of the mirror for SQL, where there is one.
+type mirrorHealth struct {
+	Error string `json:"error,omitempty"`
+}
+
+func (s *Server) mirrorHealth() *mirrorHealth {
+	if s.Options.Mirror == nil {
+		return nil
+	}
+	on, trouble := s.Options.Mirror()
+	if !on && trouble == "" {
+		return nil
+	}
+	return &mirrorHealth{trouble}
+}
+
 // readiness decides: ready is when there is something to answer from, no resource
 // is still syncing, and no cluster has been silent for longer than a proof lasts.
 // Each is what waiting, or another informerd, can change. A resource that is
 // forbidden or has failed does not count, because its fault is its own; nor does
-// trouble with the snapshot; nor, with staleOK, that answers are old. All of these
+// trouble with the snapshot, or the mirror; nor, with staleOK, that answers are old. All of these
 // are named.
 //
 // Several clusters do not hold up each other, see ofSeveral.
@@ -79,6 +96,7 @@ func (s *Server) readiness(staleOK bool) readiness {
 	a := readiness{Clusters: []clusterHealth{}, Resources: []resourceHealth{}}
 	snap := s.Caches.SnapshotStatus()
 	a.Snapshot = snapshotHealth{snap.Enabled, snap.Reason, snap.Err, snap.LastCommit.UTC()}
+	a.Mirror = s.mirrorHealth()
 	clusters, now := s.Caches.Clusters(), time.Now()
 	known := a.look(clusters, s.Caches.Resources(), now)
 	for _, c := range clusters {
@@ -361,6 +379,13 @@ func (a readiness) text(verbose bool) string {
 		line("+", "snapshot", "ok", "")
 	default:
 		line("!", "snapshot", "off", a.Snapshot.Reason)
+	}
+	switch {
+	case a.Mirror == nil:
+	case a.Mirror.Error != "":
+		line("!", "mirror", "failing", a.Mirror.Error)
+	default:
+		line("+", "mirror", "ok", "")
 	}
 	for _, res := range a.Resources {
 		name := res.Name

@@ -67,6 +67,10 @@ type Options struct {
 	// HandlersTrouble is why Handlers is nil although some are configured.
 	HandlersTrouble string
 
+	// Mirror says whether anything is mirrored for SQL, and why that cannot be done now. Nil:
+	// nothing is.
+	Mirror func() (on bool, trouble string)
+
 	// Metrics are shown on /metrics beside the server's own. Nil: none.
 	Metrics prometheus.Collector
 	// MetricsAge is for how long an answer made of the metrics is given again: it is some

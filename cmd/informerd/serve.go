@@ -103,6 +103,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	if err := deliveries.apply(cfg.Handlers); err != nil {
 		return err
 	}
+	mirrored := newMirrors(clusters, factory, db, deliveries.absences, cfg.Snapshot.Interval, log)
 	var modes atomic.Value // kubeapi.Modes
 	modes.Store(cfg.Kubernetes)
 	srv, err := server.New(server.Options{
@@ -113,7 +114,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		References: cfg.References, SearchTexts: cfg.Search.Texts, Prepare: cfg.Prepare,
 		Access: doors.access(), AccessTrouble: doors.trouble, PlainHTTP: cfg.PlainHTTP, Leads: team.leads(),
 		Audit:    recorder(records),
-		Handlers: deliveries.surface(), HandlersTrouble: handlersTrouble(cfg, reason), Metrics: deliveries.metrics(), MetricsAge: time.Second,
+		Handlers: deliveries.surface(), HandlersTrouble: handlersTrouble(cfg, reason), Mirror: mirrored.health, Metrics: allMetrics(deliveries.metrics(), mirrored), MetricsAge: time.Second,
 	})
 	if err != nil {
 		return err
@@ -128,7 +129,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	clusters.added = append(clusters.added, doors.add)
 	clusters.connected = append(clusters.connected, ups.connect, doors.connect)
 	clusters.heard = deliveries.hear
-	clusters.removed = append(clusters.removed, ups.remove, srv.Forget, doors.remove, deliveries.remove)
+	clusters.removed = append(clusters.removed, ups.remove, srv.Forget, doors.remove, deliveries.remove, mirrored.forget)
 	forgotten = newForgetter(db, clusters.present, log)
 	clusters.removed = append(clusters.removed, func(string) { forgotten.again() })
 	clusters.settled = func(rules []config.Rule, all []config.Cluster) {
@@ -186,6 +187,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		defer stopRecording()
 		return srv.Run(serving)
 	})
+	g.Go(func() error { return mirrored.Run(copying) })
 	if records != nil {
 		g.Go(func() error { return records.Run(recording) })
 	}

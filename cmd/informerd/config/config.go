@@ -145,9 +145,14 @@ type Rule struct {
 	// Redact are paths whose values are emptied. Nil and empty differ: nil means
 	// that the file does not say, which redacts Secrets all the same.
 	Redact []string
+	// Mirror says how objects are mirrored for SQL: MirrorJSONB, or "" for not at all.
+	Mirror string
 	// Line is where the rule starts in its file, 0 in the built-in default.
 	Line int
 }
+
+// MirrorJSONB mirrors objects as jsonb.
+const MirrorJSONB = "jsonb"
 
 // Patterns are what r matches, for people.
 func (r Rule) Patterns() string {

@@ -232,6 +232,11 @@ func TestMistakes(t *testing.T) {
 		}},
 		{"postgres without", "snapshot: {postgres: {}}", []string{`f:1:22: snapshot.postgres: must begin with postgres://, as in postgres://informerd@db.example.com/informerd?sslmode=verify-full`}},
 		{"postgres password", "snapshot: {postgres: {url: 'postgres://u:secret@h/d'}}", []string{`f:1:28: snapshot.postgres.url: has a password, which whoever reads the configuration sees: put it in passwordFile`}},
+		{"mirror", "resources:\n- {match: [pods], mirror: jsonb}\n- {match: [nodes], mirror: json}\n- {match: [secrets], watch: false, mirror: jsonb}\n- {match: ['*'], mirror: none}", []string{
+			`f:2:27: resources[0].mirror: needs snapshot.postgres: the mirror is in the database of the snapshot`,
+			`f:3:28: resources[1].mirror: bad value "json": did you mean "jsonb"?`,
+			`f:4:44: resources[2].mirror: what is not watched is not mirrored: leave it out beside watch: false`,
+		}},
 		{"no rules", "resources: []", []string{`f:1:12: resources: has no rules and would watch nothing: leave it out for the built-in rules`}},
 		{"match missing", "resources:\n- watch: true", []string{`f:2:3: resources[0]: needs match: the resources it is for, such as match: [pods] or match: ["*"]`}},
 		{"match empty", "resources:\n- match: []", []string{`f:2:10: resources[0].match: is empty: name the resources it is for, such as [pods] or ["*"]`}},

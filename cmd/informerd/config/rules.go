@@ -39,6 +39,7 @@ func (r *reader) rules(n *yaml.Node, path string) []Rule {
 func (r *reader) rule(n *yaml.Node, path string, seen *[]placed) Rule {
 	rule := Rule{Watch: true, Drop: DefaultDrop(), Line: n.Line}
 	matched := false
+	var mirror *yaml.Node
 	var indexes []indexed
 	r.mapping(n, path, fieldsOf{
 		"match": func(n *yaml.Node, path string) {
@@ -53,12 +54,38 @@ func (r *reader) rule(n *yaml.Node, path string, seen *[]placed) Rule {
 		"indexes":       func(n *yaml.Node, path string) { rule.Indexes, indexes = r.indexes(n, path) },
 		"drop":          func(n *yaml.Node, path string) { rule.Drop = r.cuts(n, path, drop) },
 		"redact":        func(n *yaml.Node, path string) { rule.Redact = r.cuts(n, path, redact) },
+		"mirror":        func(n *yaml.Node, path string) { rule.Mirror, mirror = r.mirror(n, path), n },
 	})
+	if rule.Mirror != "" {
+		r.checkMirror(mirror, join(path, "mirror"), rule.Watch)
+	}
 	r.compile(n, path, indexes, rule)
 	if !matched && n.Kind == yaml.MappingNode {
 		r.errorf(n, path, `needs match: the resources it is for, such as match: [pods] or match: ["*"]`)
 	}
 	return rule
+}
+
+// mirror reads whether objects are mirrored for SQL.
+func (r *reader) mirror(n *yaml.Node, path string) string {
+	const none = "none"
+	if word := r.choice(n, path, none, MirrorJSONB, none); word != none {
+		return word
+	}
+	return ""
+}
+
+// checkMirror finds out whether there is something to mirror, and a place for it.
+func (r *reader) checkMirror(n *yaml.Node, path string, watched bool) {
+	if !watched {
+		r.errorf(n, path, "what is not watched is not mirrored: leave it out beside watch: false")
+		return
+	}
+	r.later = append(r.later, func(c *Config) {
+		if c.Snapshot.Postgres == nil {
+			r.errorf(n, path, "needs snapshot.postgres: the mirror is in the database of the snapshot")
+		}
+	})
 }
 
 func (r *reader) patterns(n *yaml.Node, path string, seen *[]placed) []Pattern {

@@ -42,6 +42,13 @@ func Specs(choices []Choice) []cache.Spec {
 	return specs
 }
 
+// Mirrored reports whether rules have a resource, which is watched in the version that it
+// names, mirrored for SQL.
+func Mirrored(rules []config.Rule, gvr schema.GroupVersionResource) bool {
+	i, _ := match(rules, discovery.Resource{GVR: gvr})
+	return i >= 0 && rules[i].Watch && rules[i].Mirror != ""
+}
+
 // Pins are the versions that rules ask for and the cluster serves: what
 // discovery is to report instead of the preferred ones.
 func Pins(rules []config.Rule, resources []discovery.Resource) map[schema.GroupResource]string {

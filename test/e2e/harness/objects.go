@@ -93,6 +93,15 @@ func Kept(o Object) Object {
 // List asks the API server itself for all objects of a resource, as it holds
 // them now.
 func (c *Cluster) List(ctx context.Context, gvr schema.GroupVersionResource, namespace string) (*ObjectList, error) {
+	return c.list(ctx, gvr, namespace, "")
+}
+
+// ListAt asks for the objects that there were at a version, and no later.
+func (c *Cluster) ListAt(ctx context.Context, gvr schema.GroupVersionResource, version string) (*ObjectList, error) {
+	return c.list(ctx, gvr, "", version)
+}
+
+func (c *Cluster) list(ctx context.Context, gvr schema.GroupVersionResource, namespace, version string) (*ObjectList, error) {
 	path := "/apis/" + gvr.Group + "/" + gvr.Version
 	if gvr.Group == "" {
 		path = "/api/" + gvr.Version
@@ -100,7 +109,11 @@ func (c *Cluster) List(ctx context.Context, gvr schema.GroupVersionResource, nam
 	if namespace != "" {
 		path += "/namespaces/" + namespace
 	}
-	data, err := c.raw.Get().AbsPath(path, gvr.Resource).SetHeader("Accept", "application/json").DoRaw(ctx)
+	req := c.raw.Get().AbsPath(path, gvr.Resource).SetHeader("Accept", "application/json")
+	if version != "" {
+		req.Param("resourceVersion", version).Param("resourceVersionMatch", "Exact")
+	}
+	data, err := req.DoRaw(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", gvr.Resource, err)
 	}
