@@ -27,7 +27,12 @@ func newMirrors(all *fleet, factory *replica.Factory, db store, absent *absences
 		return mirrors{}
 	}
 	caches := handlerCaches{factory, all.knows, absent}
+	rests := func() bool { return false }
+	if shared, ok := db.(interface{ IsStandby() bool }); ok {
+		rests = shared.IsStandby
+	}
 	return mirrors{mirror.New(mirror.Options{
+		Rests:  rests,
 		Tables: tables, Interval: interval, Log: log,
 		Views: func() (views []*cache.View) {
 			rules := all.config().Resources

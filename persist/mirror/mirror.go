@@ -34,6 +34,9 @@ type Options struct {
 	// out, its cluster is, or the cluster has no such resource. Of one that is not in Views
 	// and not Gone the rows stay.
 	Gone func(r cache.Resource) bool
+	// Rests reports whether somebody else writes the tables now; nil: nobody ever does. What is
+	// there when it ends is compared as a whole.
+	Rests func() bool
 	// Interval is the time between two looks at what changed; default 1 s.
 	Interval time.Duration
 	Log      *slog.Logger
@@ -98,7 +101,11 @@ func (m *Mirror) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		m.follow()
+		if m.rests() {
+			m.rest()
+		} else {
+			m.follow()
+		}
 		select {
 		case m.due <- struct{}{}:
 		default:
@@ -135,6 +142,19 @@ func (m *Mirror) writeAll(ctx context.Context) {
 		case <-time.After(10 * m.options.Interval):
 		}
 	}
+}
+
+func (m *Mirror) rests() bool { return m.options.Rests != nil && m.options.Rests() }
+
+// rest follows nothing any more.
+func (m *Mirror) rest() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.lines {
+		l.close()
+	}
+	clear(m.lines)
+	m.status.Resources, m.status.Pending, m.status.Err = 0, 0, ""
 }
 
 func (m *Mirror) close() {
@@ -192,6 +212,10 @@ func (m *Mirror) follow() {
 // write writes what changed. An error of one resource keeps no other from being written,
 // unless the tables are out of reach for all of them.
 func (m *Mirror) write(ctx context.Context) error {
+	if m.rests() {
+		m.known = nil
+		return nil
+	}
 	if m.known == nil {
 		if err := m.ask(ctx); err != nil {
 			return m.failed(err)

@@ -401,3 +401,32 @@ func testExecModes(t *testing.T, s *postgres.Server) {
 		_ = p.Close()
 	}
 }
+
+// TestRests: while somebody else writes the tables nothing is written, and what changed meanwhile
+// is found when that ends, whatever was written.
+func TestRests(t *testing.T) {
+	t.Parallel()
+	w := filled(t, 10)
+	r := newRig(t, postgres.Start(t), w)
+	r.begin()
+	r.settle(w)
+	r.rests.Store(true)
+	eventually(t, "it rests", func() error {
+		if st := r.mirror.Status(); st.Resources != 0 {
+			return fmt.Errorf("%+v", st)
+		}
+		return nil
+	})
+	before := r.mirror.Status()
+	w.drop(cache.Key{Namespace: "a", Name: "n1"})
+	w.put(cache.Key{Namespace: "a", Name: "n2"}, `{"app":"b"}`, "")
+	time.Sleep(100 * time.Millisecond) // twenty looks
+	if st := r.mirror.Status(); st.Commits != before.Commits || st.Failures != 0 {
+		t.Errorf("it wrote while it rested: %+v, before %+v", st, before)
+	}
+	r.rests.Store(false)
+	r.settle(w)
+	if st := r.mirror.Status(); st.Written != before.Written+1 || st.Deleted != before.Deleted+1 {
+		t.Errorf("%+v, before %+v", st, before)
+	}
+}

@@ -202,6 +202,7 @@ type rig struct {
 	mu   sync.Mutex
 	gone map[string]bool // resources that are certainly not mirrored any more
 
+	rests  atomic.Bool
 	tables *persist.Postgres
 	mirror *Mirror
 	stop   func()
@@ -230,7 +231,7 @@ func (r *rig) open() *persist.Postgres {
 
 func (r *rig) newMirror(tables cache.Mirrors) *Mirror {
 	return New(Options{
-		Tables: tables, Interval: 5 * time.Millisecond, Log: r.log,
+		Tables: tables, Interval: 5 * time.Millisecond, Log: r.log, Rests: r.rests.Load,
 		Views: func() (all []*cache.View) {
 			r.mu.Lock()
 			defer r.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/informerd/informerd/test/e2e/harness"
 )
 
-// Three clusters are shared, each started by the first test that needs it. What
+// Four clusters are shared, each started by the first test that needs it. What
 // tests leave in them other tests must not mind. All tests are parallel, and most of
 // their time they wait; those of one cluster come one after the other, so that each has
 // it to itself and may stop its components. How many run at once is not limited: one that
@@ -32,6 +32,7 @@ var (
 	running    []*harness.Cluster // stopped at the end
 	demoOnce   = sync.OnceValues(func() (*harness.Cluster, error) { return start("demo", harness.Demo) })
 	smallOnce  = sync.OnceValues(func() (*harness.Cluster, error) { return start("small", harness.Small) })
+	spareOnce  = sync.OnceValues(func() (*harness.Cluster, error) { return start("spare", harness.Small) })
 	doubleOnce = sync.OnceValues(func() (*harness.Cluster, error) { return start("double", harness.Redundant) })
 	attachable = map[string]string{"demo": "INFORMERD_E2E_DEMO", "small": "INFORMERD_E2E_SMALL"}
 )
@@ -90,7 +91,7 @@ type lane struct {
 
 // The lanes of the shared clusters, and of client-go's feature gates, which are those of
 // the process.
-var demoLane, smallLane, doubleLane, featureLane lane
+var demoLane, smallLane, spareLane, doubleLane, featureLane lane
 
 // inTurn makes a test parallel, and has it wait for its turn in lanes. It keeps them until
 // it is over, with all it has registered after this to be cleaned up.
@@ -169,6 +170,17 @@ func smallCluster(tb testing.TB) *harness.Cluster {
 	tb.Helper()
 	smallLane.check(tb, "smallLane")
 	c, err := smallOnce()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// spareCluster is another small cluster, for tests that wait for long.
+func spareCluster(tb testing.TB) *harness.Cluster {
+	tb.Helper()
+	spareLane.check(tb, "spareLane")
+	c, err := spareOnce()
 	if err != nil {
 		tb.Fatal(err)
 	}

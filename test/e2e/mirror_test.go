@@ -143,8 +143,8 @@ func (r sqlReader) equal(c *harness.Cluster, gvr schema.GroupVersionResource, no
 // the version that the mirror names; so they are after the database was away, and informerd
 // killed meanwhile, with what was deleted then.
 func TestMirror(t *testing.T) {
-	inTurn(t, &smallLane)
-	c := smallCluster(t)
+	inTurn(t, &spareLane)
+	c := spareCluster(t)
 	db := postgres.Start(t)
 	r := sqlReader{t, db}
 	churn := newChurner(t, c, builtinKinds(), "mirror-a", "mirror-b")

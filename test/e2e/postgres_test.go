@@ -19,8 +19,8 @@ func startWithPostgres(t *testing.T, c *harness.Cluster, db *postgres.Server) *h
 // TestPostgres: an informerd that is killed goes on elsewhere, with another folder and
 // without a disk of its own, from what the database has of it: nothing is listed again.
 func TestPostgres(t *testing.T) {
-	inTurn(t, &smallLane)
-	c := smallCluster(t)
+	inTurn(t, &spareLane)
+	c := spareCluster(t)
 	db := postgres.Start(t)
 	churn := newChurner(t, c, builtinKinds()[:1], "postgres-a")
 	i := startWithPostgres(t, c, db)
@@ -46,8 +46,8 @@ func TestPostgres(t *testing.T) {
 // TestPostgresOutage: while the database is away informerd serves on and says so; what
 // changed is saved when it is back, and goes on from there after a restart.
 func TestPostgresOutage(t *testing.T) {
-	inTurn(t, &smallLane)
-	c := smallCluster(t)
+	inTurn(t, &spareLane)
+	c := spareCluster(t)
 	db := postgres.Start(t)
 	churn := newChurner(t, c, builtinKinds()[:1], "postgres-b")
 	i := startWithPostgres(t, c, db)
@@ -125,8 +125,8 @@ func workAll(t *testing.T, c *claimer) (n int) {
 // is said, what was saved stays, and handlers wait for what they knew: when the database is
 // back they go on there, and nothing that was delivered is delivered again.
 func TestPostgresAwayAtStart(t *testing.T) {
-	inTurn(t, &smallLane)
-	c := smallCluster(t)
+	inTurn(t, &spareLane)
+	c := spareCluster(t)
 	db := postgres.Start(t)
 	churn := newChurner(t, c, builtinKinds()[:1], "postgres-c")
 	i := harness.StartInformerd(t, harness.Options{

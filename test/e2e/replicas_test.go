@@ -244,13 +244,13 @@ func leaderKills() int {
 // first is killed under churn the second answers on, and goes on where it was; so do the
 // watches of clients. Nothing is listed from the API server again.
 func TestReplicas(t *testing.T) {
-	inTurn(t, &smallLane)
+	inTurn(t, &spareLane)
 	t.Run("files", func(t *testing.T) { testReplicas(t, nil, leaderKills()) })
 	t.Run("database", func(t *testing.T) { testReplicas(t, postgres.Start(t), 1) })
 }
 
 func testReplicas(t *testing.T, db *postgres.Server, kills int) {
-	c := smallCluster(t)
+	c := spareCluster(t)
 	name := "replicas-files"
 	opts := func() harness.Options {
 		o := harness.Options{Kubeconfig: c.Kubeconfig("admin"), Lease: "default/" + name}
