@@ -82,6 +82,9 @@ func (p *Postgres) Load(r cache.Resource, yield func(cache.Record) error) (cache
 		return l.saved, nil
 	case l.stopped != nil:
 		return cache.Saved{}, l.stopped
+	case errors.Is(err, cache.ErrCorrupt) && p.IsStandby():
+		// Who writes may have been giving the table new pages, for which its own readings wait.
+		err = p.away(errors.New(err.Error()))
 	}
 	return cache.Saved{}, fmt.Errorf("%s: %w", r, err)
 }

@@ -131,3 +131,18 @@ func TestPostgresStandbyFirst(t *testing.T) {
 		t.Errorf("%d records, %v", len(got.Records), err)
 	}
 }
+
+// TestPostgresStandbyDamage: what one that stands by cannot understand is for who writes to judge.
+func TestPostgresStandbyDamage(t *testing.T) {
+	s := postgres.Start(t)
+	if err := openPostgres(t, s).Commit(whole(pods, 3), nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Exec(`DELETE FROM informerd.` + objectsTable(pods.Cluster))
+	if _, err := tryLoad(openPostgres(t, s, standby), pods); !errors.Is(err, cache.ErrAway) || errors.Is(err, cache.ErrCorrupt) {
+		t.Errorf("Load() = %v of one that stands by", err)
+	}
+	if _, err := tryLoad(openPostgres(t, s), pods); !errors.Is(err, cache.ErrCorrupt) {
+		t.Errorf("Load() = %v of the writer", err)
+	}
+}
