@@ -192,7 +192,9 @@ func TestPostgresHangs(t *testing.T) {
 		if err := do(); !errors.Is(err, cache.ErrAway) || errors.Is(err, cache.ErrCorrupt) {
 			t.Errorf("%s() = %v", what, err)
 		}
-		if took := time.Since(began); took > 10*time.Second {
+		// A reading has 12 s until the first rows have come, and a call of anything 2 s; a busy
+		// machine takes its time beside that. For ever it would be without them.
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%s() took %v", what, took)
 		}
 		net.pass()
