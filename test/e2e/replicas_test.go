@@ -136,11 +136,14 @@ func startAsking(i *harness.Informerd) *asking {
 				return
 			case <-time.After(20 * time.Millisecond):
 			}
-			r.asked.Add(1)
 			a, err := i.Get("/api/v1/configmaps?limit=5")
+			if err == nil && a.Status == http.StatusTooManyRequests {
+				continue // the machine has too much to do: a client asks again
+			}
 			if err == nil && a.Status != http.StatusOK {
 				err = fmt.Errorf("%d: %.300s", a.Status, a.Body)
 			}
+			r.asked.Add(1)
 			if err != nil {
 				r.failed.Add(1)
 				r.err.Store(err)
