@@ -209,6 +209,9 @@ func (p *Postgres) run(ctx context.Context, o pgx.TxOptions, b bounds, fn func(t
 		})
 	}
 	err := once()
+	if isGone(err) && p.standsBy() {
+		return p.away(errNoTables)
+	}
 	if errors.Is(err, errLost) || isGone(err) {
 		p.options.Log.Warn("the database of snapshots is not what it was", "database", p.place, "err", err)
 		if err = p.attach(ctx); err == nil {

@@ -11,8 +11,12 @@ import (
 // neither writes nor takes over. The fence holds whatever is decided: of two that believe to be
 // the writer, the one that took over last is.
 
-// errStandby: this one stands by.
-var errStandby = errors.New("another replica writes it")
+var (
+	// errStandby: this one stands by.
+	errStandby = errors.New("another replica writes it")
+	// errNoTables: there are none to be read yet.
+	errNoTables = errors.New("no replica has made its tables yet")
+)
 
 // IsStandby reports whether this Postgres only reads, for now: it was told to stand by, or is
 // told to lead and has not taken over yet. Whoever saves has nothing to do then.

@@ -118,6 +118,24 @@ func leaderOf(t *testing.T, a, b *harness.Informerd) (leader, other *harness.Inf
 	return leader, other
 }
 
+// waitFollowing waits until a replica has all that the leader has: what it knows from the
+// snapshot at its start may be a part of that.
+func waitFollowing(t *testing.T, leader, other *harness.Informerd) {
+	t.Helper()
+	harness.Eventually(t, syncTime, "the other replica to follow all resources", func() error {
+		want, err := leader.Resources()
+		if err != nil {
+			return err
+		}
+		got, err := other.Resources()
+		if err != nil || len(got) < len(want) {
+			return fmt.Errorf("it has %d of %d resources: %v", len(got), len(want), err)
+		}
+		return nil
+	})
+	other.WaitLive(t, syncTime)
+}
+
 // asking asks a replica again and again, and counts what is no answer.
 type asking struct {
 	asked, failed atomic.Int64
@@ -283,7 +301,7 @@ func testReplicas(t *testing.T, db *postgres.Server, kills int) {
 	var slowest time.Duration
 	for range kills {
 		leader, other := leaderOf(t, a, b)
-		other.WaitLive(t, syncTime)
+		waitFollowing(t, leader, other)
 		stop := churn.start(t.Context(), 3)
 		waitChanges(t, churn, 50)
 		waitSaved(t, leader)
