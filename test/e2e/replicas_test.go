@@ -123,13 +123,13 @@ func leaderOf(t *testing.T, a, b *harness.Informerd) (leader, other *harness.Inf
 func waitFollowing(t *testing.T, leader, other *harness.Informerd) {
 	t.Helper()
 	harness.Eventually(t, syncTime, "the other replica to follow all resources", func() error {
-		want, err := leader.Resources()
+		want, err := leader.States()
 		if err != nil {
 			return err
 		}
-		got, err := other.Resources()
-		if err != nil || len(got) < len(want) {
-			return fmt.Errorf("it has %d of %d resources: %v", len(got), len(want), err)
+		got, err := other.States()
+		if err != nil || got["live"] < want["live"] {
+			return fmt.Errorf("its resources are %v, the leader's %v: %v", got, want, err)
 		}
 		return nil
 	})
