@@ -161,7 +161,7 @@ func (l *pgLoad) objects(tx pgx.Tx, row *pgResource, m *meta) error {
 	var sum uint64
 	n := 0
 	for rows.Next() {
-		if n++; n%100 == 0 {
+		if n++; n%100 == 1 { // from the first on, which came after all were put in order
 			l.w.alive()
 		}
 		if err := rows.Scan(&key, &value); err != nil {

@@ -51,24 +51,29 @@ type election struct {
 
 // newElection makes one for the cluster that the Lease is in. It asks nobody.
 func newElection(r *config.Replicas, log *slog.Logger) (*election, error) {
-	a, err := loadAccess(config.Cluster{Name: "replicas", Kubeconfig: r.Kubeconfig, Context: r.Context})
+	leases, err := leasesOf(r)
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster of the replicas' lease: %w", err)
+	}
+	return &election{
+		url: r.URL, self: r.URL + "#" + rand.Text(), options: r, leases: leases, log: log, began: time.Now(),
+		changed: func(standing) {}, known: make(chan struct{}),
+	}, nil
+}
+
+func leasesOf(r *config.Replicas) (coordinationv1.LeasesGetter, error) {
+	a, err := loadAccess(config.Cluster{Name: "replicas", Kubeconfig: r.Kubeconfig, Context: r.Context})
+	if err != nil {
+		return nil, err
 	}
 	rc := rest.CopyConfig(a.REST)
 	// A request that hangs must not take all the time there is to renew a lease.
 	rc.Timeout = electionTimes(r.LeaseDuration).renew / 2
 	client, err := httpClientOf(replica.ClusterConfig{REST: rc, Wrap: a.Wrap})
 	if err != nil {
-		return nil, fmt.Errorf("reach the cluster of the replicas' lease: %w", err)
+		return nil, err
 	}
-	leases, err := coordinationv1.NewForConfigAndClient(rc, client)
-	if err != nil {
-		return nil, fmt.Errorf("reach the cluster of the replicas' lease: %w", err)
-	}
-	return &election{
-		url: r.URL, self: r.URL + "#" + rand.Text(), options: r, leases: leases, log: log, changed: func(standing) {}, known: make(chan struct{}), began: time.Now(),
-	}, nil
+	return coordinationv1.NewForConfigAndClient(rc, client)
 }
 
 // leaseTimes are how long a Lease lasts, how long it is tried to renew it, and how often.

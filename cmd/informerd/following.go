@@ -26,7 +26,7 @@ var errNoLeader = errors.New("it is not known yet which replica leads")
 type following struct {
 	options  *config.Replicas
 	standing func() standing
-	// trusted: others ask who this one is, so that it shows them.
+	// authenticates: replicas ask who reads from them, so that this one shows its credentials.
 	authenticates bool
 }
 
