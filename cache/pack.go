@@ -35,9 +35,7 @@ const (
 type dictionary struct {
 	id       uint32
 	raw      []byte
-	quick    sync.Pool // of *zstd.Encoder, of the coding of that name
-	dense    sync.Pool // the same
-	decoders sync.Pool // of *zstd.Decoder, which read both
+	decoders sync.Pool // of *zstd.Decoder, which read both codings; see encoders
 }
 
 // coding is how what a dictionary leaves of an object is written: mostly random digits of
@@ -129,9 +127,11 @@ func (d *dictionary) newEncoder(c coding) (*zstd.Encoder, error) {
 		zstd.WithEncoderConcurrency(1),
 		zstd.WithLowerEncoderMem(true),
 		zstd.WithEncoderCRC(false), // the snapshot has checksums of its own
-		zstd.WithNoEntropyCompression(c == quick),
+		withCoding(c),
 		zstd.WithWindowSize(128<<10))
 }
+
+func withCoding(c coding) zstd.EOption { return zstd.WithNoEntropyCompression(c == quick) }
 
 func (d *dictionary) newDecoder() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil,
@@ -144,20 +144,13 @@ func (d *dictionary) newDecoder() (*zstd.Decoder, error) {
 // compress returns plain compressed, in memory of exactly its size, or nil when
 // that saves nothing.
 func (d *dictionary) compress(plain []byte, c coding) []byte {
-	encoders := &d.quick
-	if c == dense {
-		encoders = &d.dense
-	}
-	enc, _ := encoders.Get().(*zstd.Encoder)
-	if enc == nil {
-		var err error
-		if enc, err = d.newEncoder(c); err != nil {
-			return nil
-		}
+	enc, err := encoders.get(d, c)
+	if err != nil {
+		return nil
 	}
 	buf := buffers.get()
 	out := enc.EncodeAll(plain, *buf)
-	encoders.Put(enc)
+	encoders.put(enc)
 	defer buffers.put(buf, out)
 	if len(out) >= len(plain) {
 		return nil

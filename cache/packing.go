@@ -112,7 +112,8 @@ func (p *packing) sample(data []byte) {
 	p.samples, p.sampleBytes = nil, 0
 }
 
-// warm ends sampling: from now on there are objects to choose from.
+// warm ends sampling: from now on there are objects to choose from. What comes after a first
+// list is little, and lists of other resources have use for the memory of its encoders.
 func (p *packing) warm() {
 	if !p.cold.Swap(false) {
 		return
@@ -120,6 +121,9 @@ func (p *packing) warm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.samples = nil
+	if d := p.dict.Load(); d != nil {
+		encoders.forget(d)
+	}
 }
 
 // train chooses a dictionary for objects like samples. It reports whether it is
