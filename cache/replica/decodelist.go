@@ -52,11 +52,15 @@ func (s *source) decodeList(r *rawjson.ListReader) ([]runtime.Object, error) {
 		b := &batch{raw: batchBuffer()}
 		err = b.fill(r)
 		batches = append(batches, b)
+		size := len(b.raw)
 		decoders.Go(func() error {
 			b.decode(s)
 			b.release()
 			return nil
 		})
+		if err == nil {
+			err = s.reading.took(size)
+		}
 	}
 	_ = decoders.Wait() // items that fail are counted
 	if !errors.Is(err, io.EOF) {

@@ -26,7 +26,8 @@ type Options struct {
 	// SaveInterval is the time between commits; 1s if 0.
 	SaveInterval time.Duration
 	// Concurrency bounds how many resources of a cluster sync or relist at once; 8 if 0.
-	// Each cluster has places of its own: one that hangs holds up no other.
+	// Each cluster has places of its own: one that hangs holds up no other. As many lists of
+	// all clusters come in at once, or as there are processors: see intake.
 	Concurrency int
 	// VerifyInterval is the time between comparisons of a resource with the
 	// API server; 0 for none.
@@ -79,6 +80,7 @@ type Factory struct {
 	options Options
 	log     *slog.Logger
 	loads   chan struct{} // semaphore over snapshots being read
+	intake  *intake       // of the lists of all clusters
 
 	ctx    context.Context // of all informers; ended by Run
 	cancel context.CancelFunc
@@ -136,6 +138,7 @@ func NewFactory(options Options) *Factory {
 		options:    options,
 		log:        options.Log,
 		loads:      make(chan struct{}, cache.Workers()),
+		intake:     newIntake(max(options.Concurrency, cache.Workers())),
 		clusters:   map[string]*cluster{},
 		informers:  map[cache.Resource]*Informer{},
 		names:      map[string]names.Index{},

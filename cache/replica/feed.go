@@ -168,7 +168,7 @@ func (f *feed) newSource(namespace string) *source {
 	o := i.factory.options
 	return &source{
 		namespace: namespace, spec: f.spec, store: f.store, cluster: i.cluster,
-		syncs: i.cluster.syncs, count: &i.count, changed: i.settle, log: log,
+		syncs: i.cluster.syncs, intake: i.factory.intake, count: &i.count, changed: i.settle, log: log,
 		relist: make(chan relistDemand, 1), renew: make(chan struct{}, 1),
 		retry: o.retry, lease: o.lease, pulse: &i.factory.pulse, grace: o.verifyGrace,
 		// Aggregated API servers are asked for plain lists: not all of them

@@ -49,7 +49,6 @@ func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) 
 	// Whatever version the Reflector holds: the list is to be of the latest one,
 	// which a server that lags cannot answer with less.
 	opts.ResourceVersion = ""
-	s.begin()
 	s.consistent = false
 	w, err := s.watchList(ctx, opts)
 	if err != nil {
@@ -99,10 +98,13 @@ func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // run may have returned
 	}
-	if err := s.acquire(ctx); err != nil {
+	reading, err := s.beginList(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer s.release()
+	defer s.endList(reading)
+	s.reading = reading
+	defer func() { s.reading = nil }()
 	return s.plainList(ctx, opts)
 }
 
@@ -182,6 +184,25 @@ func (s *source) acquire(ctx context.Context) error {
 }
 
 func (s *source) release() { <-s.syncs }
+
+// beginList waits until all objects may be asked for, for the sake of the cluster and of this
+// process.
+func (s *source) beginList(ctx context.Context) (*reading, error) {
+	if err := s.acquire(ctx); err != nil {
+		return nil, err
+	}
+	r, err := s.intake.begin(ctx, s.cluster.name)
+	if err != nil {
+		s.release()
+	}
+	return r, err
+}
+
+// endList is called when they are in.
+func (s *source) endList(r *reading) {
+	r.end()
+	s.release()
+}
 
 // undecoded counts an object that the decoder refused.
 func (s *source) undecoded(err error) {

@@ -54,7 +54,9 @@ type resumeWatch struct {
 	// initial holds during the initial events of a streaming list: they come in
 	// no order of versions, so a cut there cannot be resumed.
 	initial bool
-	release func() // gives back the place among the syncs
+	// reading is the streaming list that is on its way in, and release ends it.
+	reading *reading
+	release func()
 
 	// arrivals date what the open stream brings.
 	arrivals arrivals
@@ -72,12 +74,15 @@ func (s *source) watch(ctx context.Context, opts metav1.ListOptions) apiwatch.In
 
 // watchList opens a streaming list.
 func (s *source) watchList(ctx context.Context, opts metav1.ListOptions) (apiwatch.Interface, error) {
-	if err := s.acquire(ctx); err != nil {
+	reading, err := s.beginList(ctx)
+	if err != nil {
 		return nil, err
 	}
+	s.begin() // only now: how long it had to wait says nothing of how old its objects are
 	w := s.newResumeWatch(ctx, opts)
 	w.initial = true
-	w.release = sync.OnceFunc(s.release)
+	w.reading = reading
+	w.release = sync.OnceFunc(func() { s.endList(reading) })
 	stream, err := s.openWatch(w.ctx, w.opts)
 	if err != nil {
 		w.cancel()
@@ -240,7 +245,7 @@ func (w *resumeWatch) deliver(event apiwatch.Event, re *reopening) (more, end bo
 	case event.Type == apiwatch.Bookmark:
 		return false, !w.bookmark(it, event)
 	}
-	if !w.send(event) {
+	if !w.send(event) || w.initial && w.reading.took(it.obj.Size()) != nil {
 		return false, true
 	}
 	if !w.initial {

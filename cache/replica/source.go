@@ -33,6 +33,7 @@ type source struct {
 	store     *cache.Store
 	cluster   *cluster
 	syncs     chan struct{} // semaphore over initial syncs and relists
+	intake    *intake       // of the lists of all clusters
 	// compareLeast is how many objects make a comparison worth its requests.
 	compareLeast int
 	count        *counters
@@ -61,6 +62,8 @@ type source struct {
 	resume string
 	// judged: resume was listed a moment ago, its history is known.
 	judged bool
+	// reading is the plain list that is on its way in; nil in between.
+	reading *reading
 	// streaming is the watch of a streaming list until its objects are entered.
 	streaming *resumeWatch
 	// skipReplace makes the sink ignore the empty answer to the first list.
