@@ -131,7 +131,7 @@ func (f *fleet) start(ctx context.Context, cold bool) error {
 		return i.stop()
 	}
 	f.cold = append(f.cold, took.Seconds())
-	if _, err := i.waitUntil(ctx, 50*time.Millisecond, time.Hour, "saved", func() (bool, error) {
+	if _, err := i.waitUntil(ctx, f.look(), time.Hour, "saved", func() (bool, error) {
 		text, err := fetch(ctx, i.http, nil, i.url+"/metrics")
 		return len(savedPods.FindAll(text, -1)) == f.clusters, err
 	}); err != nil {
@@ -173,7 +173,7 @@ var (
 func (f *fleet) waitLive(ctx context.Context, i *informerd) (time.Duration, error) {
 	each := f.data.Pods / f.clusters
 	held := regexp.MustCompile(fmt.Sprintf(`(?m)^informerd_objects\{[^}]*resource="pods"[^}]*\} %s$`, regexp.QuoteMeta(metricNumber(each))))
-	return i.waitUntil(ctx, 20*time.Millisecond, time.Hour, "live", func() (bool, error) {
+	return i.waitUntil(ctx, f.look(), time.Hour, "live", func() (bool, error) {
 		if err := f.server.died(); err != nil {
 			i.kill() // there is no use in waiting
 			return false, err
@@ -188,6 +188,12 @@ func (f *fleet) waitLive(ctx context.Context, i *informerd) (time.Duration, erro
 		}
 		return err == nil, err
 	})
+}
+
+// look is the time between looks at metrics: each takes a millisecond and more where there are a
+// hundred clusters, which is not what is measured.
+func (f *fleet) look() time.Duration {
+	return max(20*time.Millisecond, time.Duration(f.data.Pods)*time.Second/2_000_000)
 }
 
 // metricNumber is a number as metrics have it.
