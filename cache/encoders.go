@@ -9,7 +9,8 @@ import (
 
 const (
 	// encodersKept is how many encoders may wait to be used again, of all resources of all
-	// clusters. Each has 0.8 MB of tables, which are of one dictionary.
+	// clusters. Each has 0.8 MB of tables, which are of one dictionary, and twice that once it
+	// has learned another one.
 	encodersKept = 64
 	// encoderIdle is for how long one waits for that at least, and twice that at most.
 	encoderIdle = 5 * time.Second

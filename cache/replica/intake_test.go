@@ -269,3 +269,34 @@ func TestListsOfManyClusters(t *testing.T) {
 		})
 	}
 }
+
+// TestListDatesFromItsTurn: what a list proves is of when it was asked for, however long it
+// had to wait before that.
+func TestListDatesFromItsTurn(t *testing.T) {
+	for name, version := range map[string]string{"plain": "v1.36.3", "streamed": "v1.30.0"} {
+		t.Run(name, func(t *testing.T) {
+			api := newFakeAPI(t)
+			api.gitVersion = version
+			r := prepareRig(t, api, Options{})
+			r.intake.look = time.Hour
+			var others []*reading
+			for range r.intake.most {
+				others = append(others, mustBegin(t, r.intake, "others"))
+			}
+			r.begin()
+			eventually(t, "it waits", func() bool { return r.intake.waiters() == 1 })
+			time.Sleep(50 * time.Millisecond)
+			if n := api.count("list") + api.count("watchlist"); n != 0 {
+				t.Fatalf("%d lists before its turn", n)
+			}
+			turn := time.Now()
+			for _, o := range others {
+				o.end()
+			}
+			r.becomes(t, cache.Live)
+			if v := r.pods().View(); v.Proof.Before(turn) {
+				t.Errorf("proven %v before it was asked for", turn.Sub(v.Proof))
+			}
+		})
+	}
+}
