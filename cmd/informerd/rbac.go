@@ -32,7 +32,10 @@ nothing more, with their bindings to a service account.
 
 If a cluster can be reached, it is asked what it serves, and the resources that
 the rules select are granted by name. Otherwise, or with --offline, globs become
-wildcards, which is said in the output.`,
+wildcards, which is said in the output.
+
+What informerd writes is the Lease of its replicas, if the configuration has
+several and that Lease is in this cluster.`,
 		Example: `  informerd rbac --config config.yaml | kubectl apply -f -
   informerd rbac --config config.yaml --authentication --namespace platform
   informerd rbac --offline --output values > rbac.yaml     # helm install -f rbac.yaml`,
@@ -97,6 +100,9 @@ func (f *rbacFlags) check() error {
 // needs are by name if the cluster says what it serves.
 func (f *rbacFlags) needs(cmd *cobra.Command, cfg *config.Config, c config.Cluster) *rbac.Needs {
 	options := rbac.Options{Authentication: f.authentication}
+	if r := cfg.Replicas; r != nil && hasLease(cmd, r, c) {
+		options.LeaseNamespace, options.LeaseName = r.Namespace, r.Name
+	}
 	if f.offline {
 		return rbac.Offline(cfg.Resources, options)
 	}
@@ -110,6 +116,16 @@ func (f *rbacFlags) needs(cmd *cobra.Command, cfg *config.Config, c config.Clust
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "note: cluster %s was not asked what it serves: %v\n", c.Name, err)
 	return rbac.Offline(cfg.Resources, options)
+}
+
+// hasLease reports whether the Lease of replicas is in c. Flags say how the cluster is reached
+// from here, and not how informerd will: then there is one cluster, which the Lease is in
+// unless the configuration names another place for it.
+func hasLease(cmd *cobra.Command, r *config.Replicas, c config.Cluster) bool {
+	if cmd.Flags().Changed("kubeconfig") || cmd.Flags().Changed("context") {
+		return r.Kubeconfig == "" && r.Context == ""
+	}
+	return r.Kubeconfig == c.Kubeconfig && r.Context == c.Context
 }
 
 // oneCluster finds the one that is named, or the only one.

@@ -127,6 +127,50 @@ func TestRBACWithoutCluster(t *testing.T) {
 	}
 }
 
+// The Lease of replicas is granted in the cluster that it is in, and in no other.
+func TestRBACOfReplicas(t *testing.T) {
+	dir := t.TempDir()
+	file := writeFile(t, dir+"/c.yaml", `clusters: [{name: here}, {name: there, kubeconfig: there.yaml}]
+replicas: {url: "https://10.0.0.1:8443", lease: tools/who-leads}
+resources: [{match: [pods]}]
+`)
+	one := writeFile(t, dir+"/one.yaml", `replicas: {url: "https://10.0.0.1:8443", lease: tools/who-leads}
+resources: [{match: [pods]}]
+`)
+	elsewhere := writeFile(t, dir+"/elsewhere.yaml", `replicas: {url: "https://10.0.0.1:8443", lease: tools/who-leads, kubeconfig: lease.yaml}
+resources: [{match: [pods]}]
+`)
+	for _, test := range []struct {
+		args []string
+		want bool
+	}{
+		{[]string{"--config", file, "--cluster", "here"}, true},
+		{[]string{"--config", file, "--cluster", "there"}, false},
+		{[]string{"--config", one}, true},
+		{[]string{"--config", one, "--kubeconfig", dir + "/mine"}, true},
+		{[]string{"--config", elsewhere}, false},
+		{[]string{"--config", elsewhere, "--context", "mine"}, false},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), append([]string{"rbac", "--offline"}, test.args...), &stdout, &stderr); code != 0 {
+			t.Fatalf("%v: exit code %d: %s", test.args, code, &stderr)
+		}
+		lease := `  namespace: tools
+rules:
+  - apiGroups: [coordination.k8s.io]
+    resources: [leases]
+    resourceNames: [who-leads]
+    verbs: [get, update]
+  - apiGroups: [coordination.k8s.io]
+    resources: [leases]
+    verbs: [create]
+`
+		if got := strings.Contains(withoutComments(stdout.String()), lease); got != test.want {
+			t.Errorf("%v: grants the Lease: %v, want %v\n%s", test.args, got, test.want, &stdout)
+		}
+	}
+}
+
 func TestRBACMistakes(t *testing.T) {
 	two := writeFile(t, t.TempDir()+"/c.yaml", "clusters: [{name: a}, {name: b}]")
 	for _, test := range []struct {

@@ -13,9 +13,10 @@
 //   - discovery, OpenAPI and the version, and reviews of its own rights, which every
 //     authenticated user may ask for by default (system:discovery, system:basic-user);
 //   - to serve others with their rights: TokenReviews, SubjectAccessReviews, the RBAC
-//     objects, and the cluster's authentication configuration.
+//     objects, and the cluster's authentication configuration;
+//   - of several replicas: the Lease that says who leads, the one object that it writes.
 //
-// It never writes; what it passes on has the credentials of who asked.
+// What it passes on has the credentials of who asked.
 package rbac
 
 import (
@@ -55,6 +56,9 @@ type Options struct {
 	// Authentication: others are served with their rights, so who they are and what
 	// they may is asked.
 	Authentication bool
+	// LeaseNamespace and LeaseName are of the Lease in this cluster by which replicas agree
+	// on who leads; both "" if there is none.
+	LeaseNamespace, LeaseName string
 }
 
 // literalNamespaces is up to how many namespaces a rule may name and still have each
@@ -230,7 +234,22 @@ func (s *selection) needs(o Options) *Needs {
 			Groups: []string{""}, Resources: []string{"configmaps"}, Names: []string{"extension-apiserver-authentication"}, Verbs: []string{"get"},
 		})
 	}
+	if o.LeaseName != "" {
+		n.In[o.LeaseNamespace] = append(n.In[o.LeaseNamespace], leading(o.LeaseName)...)
+	}
 	return n
+}
+
+// leading is for the Lease of replicas. There is no name in a right to create, since what is
+// to be created has none yet that the API server could compare.
+func leading(lease string) []Grant {
+	return []Grant{
+		{
+			Why:    "Which of the replicas leads: the Lease that says so is read, written, and made if it is not there.",
+			Groups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Names: []string{lease}, Verbs: []string{"get", "update"},
+		},
+		{Groups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
+	}
 }
 
 const systemNamespace = "kube-system"
