@@ -201,6 +201,34 @@ func TestValues(t *testing.T) {
 				t.Errorf("endpoint is %+v", e)
 			}
 		}},
+		{"leader election", "replicas: 2\nleaderElection: {enabled: true, leaseDuration: 15s}\nnetworkPolicy: {from: [{namespaceSelector: {}}], egress: {enabled: true}}",
+			func(t *testing.T, all objects) {
+				set := statefulSet(t, all)
+				if r := configOf(t, all, set).Replicas; r.Lease != "informerd/informerd" || r.LeaseDuration != "15s" || r.ServerName != "informerd.informerd.svc" || r.CAFile != "/etc/informerd-replica-ca/ca.crt" {
+					t.Errorf("configuration is %+v", r)
+				}
+				if got := flagOf(set.Spec.Template.Spec.Containers[0], "replica-url"); got != "https://$(POD_IP):8443" {
+					t.Errorf("URL is %q", got)
+				}
+				p := get[*networkingv1.NetworkPolicy](t, all, "NetworkPolicy/informerd/informerd").Spec
+				if len(p.Ingress) != 2 || len(p.Egress) != 3 || p.Ingress[1].From[0].PodSelector.MatchLabels["app.kubernetes.io/instance"] != "informerd" {
+					t.Errorf("policy is %+v", p)
+				}
+				get[*rbacv1.RoleBinding](t, all, "RoleBinding/informerd/informerd-lease")
+			}},
+		{"leader election, own authority", "leaderElection: {enabled: true, url: \"https://[$(POD_IP)]:8443\", ca: {configMap: cas, key: my.crt}, serverName: x.example.com}",
+			func(t *testing.T, all objects) {
+				if r := configOf(t, all, statefulSet(t, all)).Replicas; r.ServerName != "x.example.com" || r.CAFile != "/etc/informerd-replica-ca/my.crt" {
+					t.Errorf("configuration is %+v", r)
+				}
+			}},
+		{"database", "config: {snapshot: {postgres: {url: \"postgres://db.example.com/informerd\", passwordFile: /pw/password}}}\nextraVolumes: [{name: pw, secret: {secretName: pw}}]\nextraVolumeMounts: [{name: pw, mountPath: /pw}]",
+			func(t *testing.T, all objects) {
+				set := statefulSet(t, all)
+				if c := configOf(t, all, set); c.Snapshot.Path != "" || len(set.Spec.VolumeClaimTemplates) != 0 {
+					t.Errorf("snapshot is %+v, claims are %v", c.Snapshot, set.Spec.VolumeClaimTemplates)
+				}
+			}},
 		{"cert-manager", "tls: {mode: certManager, dnsNames: [x.example.com], certManager: {issuerRef: {name: ca, kind: ClusterIssuer}}}", func(t *testing.T, all objects) {
 			c := get[*certificate](t, all, "Certificate/informerd/informerd")
 			if c.Spec.SecretName != "informerd-tls" || c.Spec.IssuerRef.Kind != "ClusterIssuer" || !strings.Contains(fmt.Sprint(c.Spec.DNSNames), "x.example.com") {
@@ -250,6 +278,7 @@ func TestCombinations(t *testing.T) {
 	choices := [][]string{
 		{"", "persistence: {enabled: false}", "persistence: {encryption: {secretName: informerd-keys}}", "persistence: {storageClassName: fast, accessModes: [ReadWriteOncePod], annotations: {a: b}}"},
 		{"", "replicas: 0", "replicas: 3"},
+		{"", "leaderElection: {enabled: true}", "leaderElection: {enabled: true, ca: {secret: other, key: all.crt}}"},
 		{"", "resources: {}", "resources: {limits: {cpu: 1, memory: 512Mi}}"},
 		{"", "extraEnv: [{name: HTTPS_PROXY, value: x}]"},
 		{"", "serviceMonitor: {enabled: true, namespace: m}", "serviceMonitor: {enabled: true, relabelings: [{targetLabel: a, replacement: b}]}"},
@@ -299,7 +328,8 @@ func TestRestarts(t *testing.T) {
 		"config: {clusters: [{name: a}]}":               true,
 		"authentication: {anonymous: true}":             true,
 		"persistence: {encryption: {secretName: keys}}": true,
-		"replicas: 2": false,
+		"replicas: 2":                     false,
+		"leaderElection: {enabled: true}": true,
 	} {
 		if got := sum(values) != before; got != restarts {
 			t.Errorf("%s: restarts %v, want %v", values, got, restarts)
@@ -310,15 +340,20 @@ func TestRestarts(t *testing.T) {
 // TestMistakes: a value that is wrong is refused with its name.
 func TestMistakes(t *testing.T) {
 	for values, want := range map[string]string{
-		"replcas: 2":                                    "replcas",
-		"replicas: two":                                 "replicas",
-		"replicas: -1":                                  "replicas",
-		"image: {repo: x}":                              "repo",
-		"image: {digest: abc}":                          "digest",
-		"image: {repository: \"\"}":                     "repository",
-		"tls: {mode: none}":                             "mode",
-		"authorization: {mode: webhook}":                "mode",
-		"authentication: {tokenReview: {cacheTTL: 10}}": "cacheTTL",
+		"replcas: 2":    "replcas",
+		"replicas: two": "replicas",
+		"replicas: -1":  "replicas",
+		"leaderElection: {enabled: true, leaseDuration: 8}":                                                      "leaseDuration",
+		"leaderElection: {enabled: true, url: \"http://$(POD_IP)\"}":                                             "url",
+		"leaderElection: {ca: {configMap: a, secret: b}}":                                                        "ca",
+		"config: {replicas: {url: \"https://10.0.0.1\"}}":                                                        "leaderElection",
+		"persistence: {encryption: {secretName: k}}\nconfig: {snapshot: {postgres: {url: \"postgres://db/x\"}}}": "persistence.encryption",
+		"image: {repo: x}":                                      "repo",
+		"image: {digest: abc}":                                  "digest",
+		"image: {repository: \"\"}":                             "repository",
+		"tls: {mode: none}":                                     "mode",
+		"authorization: {mode: webhook}":                        "mode",
+		"authentication: {tokenReview: {cacheTTL: 10}}":         "cacheTTL",
 		"authentication: {clientCA: {configMap: a, secret: b}}": "clientCA",
 		"persistence: {accessModes: [ReadWriteMany]}":           "accessModes",
 		"persistence: {size: big}":                              "size",

@@ -241,6 +241,7 @@ type config struct {
 		Omit []string
 	}
 	Log       struct{ Format string }
+	Replicas  struct{ Lease, LeaseDuration, CAFile, ServerName string }
 	Resources []map[string]any
 }
 
@@ -267,7 +268,7 @@ func configured(t *testing.T, all objects, set *appsv1.StatefulSet) {
 	for _, m := range pod.Containers[0].VolumeMounts {
 		mounts[m.MountPath] = m
 	}
-	for _, file := range []string{c.TLS.CertFile, c.TLS.KeyFile, c.Authentication.ClientCAFile, c.Authentication.RequestHeader.ClientCAFile, c.Snapshot.Encryption.KeyFile} {
+	for _, file := range []string{c.TLS.CertFile, c.TLS.KeyFile, c.Authentication.ClientCAFile, c.Authentication.RequestHeader.ClientCAFile, c.Snapshot.Encryption.KeyFile, c.Replicas.CAFile} {
 		if file == "" {
 			continue
 		}
@@ -280,14 +281,59 @@ func configured(t *testing.T, all objects, set *appsv1.StatefulSet) {
 			t.Errorf("the volume %s has no %s", m.Name, path.Base(file))
 		}
 	}
-	if m, ok := mounts[path.Dir(c.Snapshot.Path)]; !ok || m.ReadOnly {
+	if m, ok := mounts[path.Dir(c.Snapshot.Path)]; c.Snapshot.Path != "" && (!ok || m.ReadOnly) {
 		t.Errorf("the snapshot %s is on no volume that may be written", c.Snapshot.Path)
 	}
-	args := pod.Containers[0].Args
-	if m, ok := mounts[path.Dir(args[len(args)-1])]; !ok || m.Name != "config" {
-		t.Errorf("%s is not where the ConfigMap is mounted", args)
+	if m, ok := mounts[path.Dir(flagOf(pod.Containers[0], "config"))]; !ok || m.Name != "config" {
+		t.Errorf("%s is not where the ConfigMap is mounted", pod.Containers[0].Args)
 	}
 	taken(t, configText(t, all, set))
+	following(t, all, set, c)
+}
+
+// following: replicas that follow one another have a Lease, which they may write and nobody
+// else, and say where they are.
+func following(t *testing.T, all objects, set *appsv1.StatefulSet, c config) {
+	t.Helper()
+	url := flagOf(set.Spec.Template.Spec.Containers[0], "replica-url")
+	if (url != "") != (c.Replicas.Lease != "") {
+		t.Errorf("the flag --replica-url is %q, and the section replicas %+v", url, c.Replicas)
+	}
+	if url == "" {
+		return
+	}
+	namespace, name, _ := strings.Cut(c.Replicas.Lease, "/")
+	if namespace != set.Namespace || name != set.Name {
+		t.Errorf("the Lease is %s", c.Replicas.Lease)
+	}
+	var written []string
+	for _, role := range of[*rbacv1.Role](all) {
+		for _, rule := range role.Rules {
+			if role.Namespace == namespace && slices.Equal(rule.Resources, []string{"leases"}) && slices.Equal(rule.ResourceNames, []string{name}) {
+				written = append(written, rule.Verbs...)
+			}
+		}
+	}
+	if roles := of[*rbacv1.Role](all); len(roles) > 0 && !slices.Equal(written, []string{"get", "update"}) {
+		t.Errorf("of the Lease they may %v", written)
+	}
+	expands := false
+	for _, e := range set.Spec.Template.Spec.Containers[0].Env {
+		expands = expands || e.Name == "POD_IP" && e.ValueFrom.FieldRef.FieldPath == "status.podIP"
+	}
+	if strings.Contains(url, "$(POD_IP)") && !expands {
+		t.Errorf("nothing says what POD_IP of %s is", url)
+	}
+}
+
+// flagOf is the value of a flag of a container, "" if it is not given.
+func flagOf(c corev1.Container, name string) string {
+	for _, arg := range c.Args {
+		if value, ok := strings.CutPrefix(arg, "--"+name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 func filesOf(volumes []corev1.Volume, name string) (files []string) {

@@ -9,6 +9,7 @@ clientCA: /etc/informerd-client-ca
 requestHeader: /etc/informerd-request-header
 data: /var/lib/informerd
 keys: /etc/informerd-keys
+replicaCA: /etc/informerd-replica-ca
 {{- end }}
 
 {{/*
@@ -20,6 +21,9 @@ names the keys of config.yaml which the chart sets.
 {{- if hasKey $.Values.config $key }}
 {{- fail (printf "config.%s: the chart sets it, see the values authentication, authorization, service and tls" $key) }}
 {{- end }}
+{{- end }}
+{{- if hasKey .Values.config "replicas" }}
+{{- fail "config.replicas: the chart sets it, see the value leaderElection" }}
 {{- end }}
 {{- range $key := list "path" "encryption" }}
 {{- if hasKey (dig "snapshot" (dict) $.Values.config) $key }}
@@ -39,9 +43,16 @@ names the keys of config.yaml which the chart sets.
 {{- $_ := set $authentication "requestHeader" $proxy }}
 {{- end }}
 {{- end }}
-{{- $snapshot := dict "path" (printf "%s/informerd.db" $paths.data) }}
+{{- $snapshot := dict }}
+{{- $database := include "informerd.database" . }}
+{{- if not $database }}
+{{- $_ := set $snapshot "path" (printf "%s/informerd.db" $paths.data) }}
+{{- end }}
 {{- with .Values.persistence.encryption }}
 {{- if .secretName }}
+{{- if $database }}
+{{- fail "persistence.encryption: only a file is encrypted, and config.snapshot.postgres is a database" }}
+{{- end }}
 {{- $_ := set $snapshot "encryption" (dict "keyFile" (printf "%s/%s" $paths.keys .key)) }}
 {{- end }}
 {{- end }}
@@ -52,6 +63,17 @@ names the keys of config.yaml which the chart sets.
   "authentication" $authentication
   "authorization" .Values.authorization
 }}
+{{- with .Values.leaderElection }}
+{{- if .enabled }}
+{{- $full := include "informerd.fullname" $ }}
+{{- $_ := set $own "replicas" (dict
+  "lease" (printf "%s/%s" $.Release.Namespace $full)
+  "leaseDuration" .leaseDuration
+  "caFile" (printf "%s/%s" $paths.replicaCA .ca.key)
+  "serverName" (default (printf "%s.%s.svc" $full $.Release.Namespace) .serverName)
+) }}
+{{- end }}
+{{- end }}
 {{- if .Values.audit.stdout }}
 {{- if hasKey (dig "audit" (dict) .Values.config) "file" }}
 {{- fail "config.audit.file: the value audit.stdout sets it, give one of them" }}
@@ -60,6 +82,11 @@ names the keys of config.yaml which the chart sets.
 {{- end }}
 {{- $log := dict "log" (dict "format" "json") }}
 {{- mergeOverwrite $log (deepCopy .Values.config) $own | toYaml }}
+{{- end }}
+
+{{/* "true" if the snapshot is in a database, and needs no volume. */}}
+{{- define "informerd.database" -}}
+{{- if hasKey (dig "snapshot" (dict) .Values.config) "postgres" }}true{{ end }}
 {{- end }}
 
 {{/* What a change of the configuration needs a restart for: the rest is read while
