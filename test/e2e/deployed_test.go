@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,7 +62,71 @@ func TestDeployed(t *testing.T) {
 	i := harness.StartInformerd(t, harness.Options{
 		Kubeconfig: writeKubeconfig(t, account), Snapshot: t.TempDir() + "/informerd.db", TLS: true, Access: deployedAccess(t, objects),
 	})
-	admin := newAsker(t, c, i, "admin")
+	waitGranted(t, newAsker(t, c, i, "admin"), objects)
+	checkDeployed(t, c, i)
+}
+
+// TestDeployedReplicas: with the rights of deploy/manifests, and those that informerd rbac
+// adds for a Lease, one of two replicas with one certificate follows the other one over TLS,
+// and goes on alone when that is gone. Both serve each user what is theirs.
+func TestDeployedReplicas(t *testing.T) {
+	inTurn(t, &demoLane)
+	c := demoCluster(t)
+	objects := deployManifests(t, c)
+	deploy(t, c, leaseRights(t))
+	opts := harness.Options{
+		Kubeconfig: writeKubeconfig(t, accountConfig(t, c)), TLS: true, Access: deployedAccess(t, objects), Lease: "informerd/informerd",
+	}
+	a := harness.StartInformerd(t, opts)
+	opts.Twin = a
+	b := harness.StartInformerd(t, opts)
+	// Only who has the right to may read /metrics, which says who leads.
+	leader := func(of *harness.Informerd) error {
+		code, body := newAsker(t, c, of, "admin").get(t, "/metrics")
+		if code != 200 || !strings.Contains(string(body), "\ninformerd_leads 1\n") {
+			return fmt.Errorf("%s does not lead: %d", of.URL, code)
+		}
+		return nil
+	}
+	harness.Eventually(t, syncTime, "the first to lead", func() error { return leader(a) })
+	for _, i := range []*harness.Informerd{a, b} {
+		waitGranted(t, newAsker(t, c, i, "admin"), objects)
+		checkDeployed(t, c, i)
+	}
+	if err := leader(b); err == nil {
+		t.Error("both lead")
+	}
+	a.Kill()
+	harness.Eventually(t, syncTime, "the second to lead", func() error { return leader(b) })
+	waitGranted(t, newAsker(t, c, b, "admin"), objects)
+	checkDeployed(t, c, b)
+}
+
+// leaseRights are what informerd rbac writes down for the Lease of replicas.
+func leaseRights(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	root, err := harness.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte("replicas: {lease: informerd/informerd}\nresources: [{match: [pods]}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "informerd"), "rbac", "--offline", "--config", file, "--name", "informerd-lease").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := slices.DeleteFunc(decodeObjects(t, bytes.NewReader(out)), func(o *unstructured.Unstructured) bool { return o.GetNamespace() != "informerd" })
+	if len(all) != 2 {
+		t.Fatalf("there are no rights for the Lease in\n%s", out)
+	}
+	return all
+}
+
+// waitGranted waits until all that the shipped role grants is there and current.
+func waitGranted(t *testing.T, admin *asker, objects []*unstructured.Unstructured) {
+	t.Helper()
 	harness.Eventually(t, syncTime, "all that the role grants live", func() error {
 		code, body := admin.get(t, "/readyz?verbose")
 		if code != 200 {
@@ -75,6 +141,11 @@ func TestDeployed(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// checkDeployed: users see of pods what they see at the API server.
+func checkDeployed(t *testing.T, c *harness.Cluster, i *harness.Informerd) {
+	t.Helper()
 	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	for _, name := range []string{"admin", "namespaced", "nobody"} {
 		a := newAsker(t, c, i, name)
@@ -90,7 +161,7 @@ func TestDeployed(t *testing.T) {
 }
 
 // deployManifests writes what an operator applies, for the time of the test.
-func deployManifests(t *testing.T, c *harness.Cluster) (all []*unstructured.Unstructured) {
+func deployManifests(t *testing.T, c *harness.Cluster) []*unstructured.Unstructured {
 	t.Helper()
 	root, err := harness.Root()
 	if err != nil {
@@ -101,11 +172,18 @@ func deployManifests(t *testing.T, c *harness.Cluster) (all []*unstructured.Unst
 		t.Fatal(err)
 	}
 	defer file.Close()
-	decoder := utilyaml.NewYAMLOrJSONDecoder(file, 4096)
+	all := decodeObjects(t, file)
+	deploy(t, c, all)
+	return all
+}
+
+func decodeObjects(t *testing.T, r io.Reader) (all []*unstructured.Unstructured) {
+	t.Helper()
+	decoder := utilyaml.NewYAMLOrJSONDecoder(r, 4096)
 	for {
 		o := &unstructured.Unstructured{}
 		if err := decoder.Decode(&o.Object); errors.Is(err, io.EOF) {
-			break
+			return all
 		} else if err != nil {
 			t.Fatal(err)
 		}
@@ -113,6 +191,11 @@ func deployManifests(t *testing.T, c *harness.Cluster) (all []*unstructured.Unst
 			all = append(all, o)
 		}
 	}
+}
+
+// deploy writes objects for the time of the test.
+func deploy(t *testing.T, c *harness.Cluster, all []*unstructured.Unstructured) {
+	t.Helper()
 	slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int { // a namespace comes before what is in it
 		return boolToInt(b.GetKind() == "Namespace") - boolToInt(a.GetKind() == "Namespace")
 	})
@@ -126,9 +209,14 @@ func deployManifests(t *testing.T, c *harness.Cluster) (all []*unstructured.Unst
 		if kind.dry {
 			opts.DryRun = []string{metav1.DryRunAll}
 		}
-		if _, err := client.Create(t.Context(), o, opts); err != nil {
-			t.Fatalf("create %s %s: %v", o.GetKind(), o.GetName(), err)
-		}
+		// What a test before has deleted may be about to go.
+		harness.Eventually(t, syncTime, "create "+o.GetKind()+" "+o.GetName(), func() error {
+			_, err := client.Create(t.Context(), o, opts)
+			if err != nil && !apierrors.IsAlreadyExists(err) {
+				t.Fatalf("create %s %s: %v", o.GetKind(), o.GetName(), err)
+			}
+			return err
+		})
 		if !kind.dry {
 			t.Cleanup(func() {
 				if err := client.Delete(context.Background(), o.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
@@ -137,7 +225,6 @@ func deployManifests(t *testing.T, c *harness.Cluster) (all []*unstructured.Unst
 			})
 		}
 	}
-	return all
 }
 
 func boolToInt(b bool) int {

@@ -267,7 +267,7 @@ func leaderKills() int {
 func TestReplicas(t *testing.T) {
 	inTurn(t, &spareLane)
 	t.Run("files", func(t *testing.T) { testReplicas(t, nil, leaderKills()) })
-	t.Run("database", func(t *testing.T) { testReplicas(t, postgres.Start(t), 1) })
+	t.Run("database", func(t *testing.T) { testReplicas(t, postgres.Start(t), leaderKills()) })
 }
 
 func testReplicas(t *testing.T, db *postgres.Server, kills int) {

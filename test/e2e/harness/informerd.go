@@ -46,6 +46,8 @@ type Options struct {
 	Kubernetes string
 	// TLS serves HTTPS, with a certificate that CAFile has.
 	TLS bool
+	// Twin is one whose certificate it has, as pods with the same Secret; nil: its own.
+	Twin *Informerd
 	// Access are the sections authentication and authorization of its config.yaml;
 	// empty: everybody sees everything.
 	Access string
@@ -143,7 +145,7 @@ func (i *Informerd) keyFile() string { return filepath.Join(i.dir, "tls.key") }
 // makeCertificate makes its certificate and has its client trust it.
 func (i *Informerd) makeCertificate() {
 	i.tb.Helper()
-	pem, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
+	pem, key, err := i.certificate()
 	if err != nil {
 		i.tb.Fatal(err)
 	}
@@ -153,6 +155,19 @@ func (i *Informerd) makeCertificate() {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
 	i.client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: roots}
+}
+
+// certificate makes a certificate, or reads that of the twin.
+func (i *Informerd) certificate() (pem, key []byte, err error) {
+	twin := i.opts.Twin
+	if twin == nil {
+		return cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
+	}
+	if pem, err = os.ReadFile(twin.CAFile()); err != nil {
+		return nil, nil, err
+	}
+	key, err = os.ReadFile(twin.keyFile())
+	return pem, key, err
 }
 
 // LogFile is where it prints to, over all its runs.
@@ -185,7 +200,11 @@ func (i *Informerd) WriteRules(rules string) {
 	}
 	config += i.opts.Access
 	if i.opts.Lease != "" {
-		config += fmt.Sprintf("replicas: {url: %q, lease: %q, kubeconfig: %q}\n", i.selfURL(), i.opts.Lease, i.opts.Kubeconfig)
+		ca := ""
+		if i.opts.TLS {
+			ca = i.CAFile()
+		}
+		config += fmt.Sprintf("replicas: {url: %q, lease: %q, kubeconfig: %q, caFile: %q}\n", i.selfURL(), i.opts.Lease, i.opts.Kubeconfig, ca)
 	}
 	if i.opts.Handlers != "" {
 		config += "handlers:\n" + strings.TrimPrefix(i.opts.Handlers, "\n")
