@@ -74,7 +74,7 @@ func labelMap(m *dto.Metric) map[string]string {
 
 // part is what alerts are made of, joined by "or": the values of a metric, or
 // their increase, maybe put together, compared with a number.
-var part = regexp.MustCompile(`^(?:(max|sum) by \(([\w, ]+)\) )?\(?(increase\()?(\w+)(?:\{(\w+)(=~?)"([^"]*)"\})?(?:\[\w+\])?\)* (==|>) (\d+)$`)
+var part = regexp.MustCompile(`^(?:(max|sum) by \(([\w, ]+)\) )?\(?(increase\()?(\w+)(?:\{(\w+)(=~?)"([^"]*)"\})?(?:\[\w+\])?\)* (==|!=|>) (\d+)$`)
 
 // fires evaluates an expression. before is the scrape that an increase begins
 // with.
@@ -88,7 +88,7 @@ func fires(t *testing.T, expr string, before, now samples) bool {
 		}
 		bound, _ := strconv.ParseFloat(m[9], 64)
 		for _, v := range aggregated(m[1], strings.Split(m[2], ", "), selected(t, m, before, now)) {
-			fired = fired || m[8] == "==" && v == bound || m[8] == ">" && v > bound
+			fired = fired || m[8] == "==" && v == bound || m[8] == "!=" && v != bound || m[8] == ">" && v > bound
 		}
 	}
 	return fired
@@ -181,26 +181,33 @@ func TestDocumentedAlerts(t *testing.T) {
 	alerts := documentedAlerts(t)
 	fired := map[string]bool{}
 	for name, c := range map[string]struct {
-		change func(*world)
-		want   []string
+		change  func(*world)
+		want    []string
+		follows bool
 	}{
-		"all is well":             {func(*world) {}, nil},
-		"the API server hangs":    {dead, []string{"InformerdClusterSilent", "InformerdNotLive", "InformerdStale"}},
-		"the API server is away":  {func(w *world) { dead(w); w.caches.clusters[0].Reachable = false }, []string{"InformerdClusterSilent", "InformerdClusterUnreachable", "InformerdNotLive", "InformerdStale"}},
-		"the age is not known":    {func(w *world) { dead(w); w.pods.status.Proof, w.nodes.status.Proof = time.Time{}, time.Time{} }, []string{"InformerdClusterSilent", "InformerdNotLive"}},
-		"one resource is stale":   {func(w *world) { w.pods.set(cache.Stale, "down") }, []string{"InformerdNotLive"}},
-		"one resource has failed": {func(w *world) { w.pods.set(cache.Failed, "webhook") }, []string{"InformerdNotLive"}},
-		"differences were mended": {func(w *world) { w.pods.status.Mended++ }, []string{"InformerdMended"}},
-		"one is not decoded":      {func(w *world) { w.pods.status.Undecoded++ }, []string{"InformerdUndecoded"}},
-		"there is no snapshot":    {func(w *world) { w.caches.snapshot.Enabled = false }, []string{"InformerdNoSnapshot"}},
-		"the snapshot fails":      {func(w *world) { w.caches.snapshot.Failures++ }, []string{"InformerdNoSnapshot"}},
-		"the audit log has holes": {func(w *world) { w.Audit = lossy{} }, []string{"InformerdAuditIncomplete"}},
-		"a sink is away":          {func(w *world) { handlerMetrics(w).set("down", 60, 0) }, []string{"InformerdHandlerDown"}},
-		"deliveries are given up": {func(w *world) { handlerMetrics(w).set("active", 0, 3) }, []string{"InformerdDeadLetters"}},
-		"nobody claims":           {func(w *world) { handlerMetrics(w).set("active", 3600, 0) }, []string{"InformerdHandlerBehind"}},
+		"all is well":             {func(*world) {}, nil, false},
+		"nobody leads":            {func(*world) {}, []string{"InformerdLeaders"}, true},
+		"the API server hangs":    {dead, []string{"InformerdClusterSilent", "InformerdNotLive", "InformerdStale"}, false},
+		"the API server is away":  {func(w *world) { dead(w); w.caches.clusters[0].Reachable = false }, []string{"InformerdClusterSilent", "InformerdClusterUnreachable", "InformerdNotLive", "InformerdStale"}, false},
+		"the age is not known":    {func(w *world) { dead(w); w.pods.status.Proof, w.nodes.status.Proof = time.Time{}, time.Time{} }, []string{"InformerdClusterSilent", "InformerdNotLive"}, false},
+		"one resource is stale":   {func(w *world) { w.pods.set(cache.Stale, "down") }, []string{"InformerdNotLive"}, false},
+		"one resource has failed": {func(w *world) { w.pods.set(cache.Failed, "webhook") }, []string{"InformerdNotLive"}, false},
+		"differences were mended": {func(w *world) { w.pods.status.Mended++ }, []string{"InformerdMended"}, false},
+		"one is not decoded":      {func(w *world) { w.pods.status.Undecoded++ }, []string{"InformerdUndecoded"}, false},
+		"there is no snapshot":    {func(w *world) { w.caches.snapshot.Enabled = false }, []string{"InformerdNoSnapshot"}, false},
+		"the snapshot fails":      {func(w *world) { w.caches.snapshot.Failures++ }, []string{"InformerdNoSnapshot"}, false},
+		"the audit log has holes": {func(w *world) { w.Audit = lossy{} }, []string{"InformerdAuditIncomplete"}, false},
+		"a sink is away":          {func(w *world) { handlerMetrics(w).set("down", 60, 0) }, []string{"InformerdHandlerDown"}, false},
+		"deliveries are given up": {func(w *world) { handlerMetrics(w).set("active", 0, 3) }, []string{"InformerdDeadLetters"}, false},
+		"nobody claims":           {func(w *world) { handlerMetrics(w).set("active", 3600, 0) }, []string{"InformerdHandlerBehind"}, false},
 	} {
-		w := newWorld(t, func(o *Options) { o.Metrics = newHandlerGauges() })
+		leads := true
+		w := newWorld(t, func(o *Options) {
+			o.Metrics = newHandlerGauges()
+			o.Leads = func() bool { return leads }
+		})
 		before := scraped(t, w)
+		leads = !c.follows
 		c.change(w)
 		now := scraped(t, w)
 		var got []string

@@ -67,7 +67,7 @@ func TestChartMetrics(t *testing.T) {
 			t.Errorf("%s: the test finds %v only", file, slices.Sorted(maps.Keys(asked)))
 		}
 		for _, m := range labelName.FindAllStringSubmatch(string(text), -1) {
-			if !strings.Contains(" alert cluster group resource state code le job instance version route method name ", " "+m[1]+" ") {
+			if !strings.Contains(" alert cluster group resource state code le job instance version route method name namespace service ", " "+m[1]+" ") {
 				t.Errorf("%s asks for the label %s, which no metric has", file, m[1])
 			}
 		}
