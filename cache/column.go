@@ -26,9 +26,10 @@ type column struct {
 	paths   []rawjson.Path
 	excerpt *rawjson.Excerpt
 
-	asked   int       // guarded by columns.mu, as are the next two
+	asked   int       // guarded by columns.mu, as are the next three
 	last    time.Time // when it was asked about
 	useless bool      // most excerpts are long, and each of one object
+	pinned  bool      // by the configuration; changed under mu, too
 
 	bytes atomic.Int64 // that are kept; changed under mu
 
@@ -107,7 +108,7 @@ func (c *column) enter(row uint32, text []byte, long bool) {
 	if code > 0 && !c.texts.has(code, text) {
 		return // two texts with one hash: the other one was first
 	}
-	if code == 0 && long && c.texts.len() > c.rows/columnShared+columnFrom {
+	if code == 0 && long && !c.pinned && c.texts.len() > c.rows/columnShared+columnFrom {
 		c.refused++
 		return
 	}

@@ -43,7 +43,8 @@ const (
 // They are filled by the questions themselves, not by changes, which only empty the row that
 // they are of. They are forgotten with the contents that they belong to, when nobody has asked
 // for them for a while, when memory is short, and when others are asked for and there is no
-// room.
+// room. Those that are pinned are filled by fillColumns, too, and forgotten for want of memory
+// only.
 type columns struct {
 	bytes  atomic.Int64 // that are kept
 	limit  atomic.Int64 // of bytes
@@ -54,9 +55,12 @@ type columns struct {
 	sets   map[string]*column // by paths
 	timer  *time.Timer        // set while there are sets
 	paused time.Time          // until when nothing is kept
+	rules  *columnRules
 }
 
-func newColumns() *columns { return &columns{few: columnFew, sets: map[string]*column{}} }
+func newColumns() *columns {
+	return &columns{few: columnFew, sets: map[string]*column{}, rules: &columnRules{}}
+}
 
 // about is the column for paths, which are called name, for a question that reads many of the
 // objects, of which there are live; nil if there is none.
@@ -67,21 +71,16 @@ func (x *columns) about(name string, paths []rawjson.Path, live int) *column {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	now := time.Now()
-	if now.Before(x.paused) {
+	if x.rules.none || now.Before(x.paused) {
 		return nil
 	}
 	c := x.sets[name]
 	if c == nil {
-		x.leave(columnSets - 1)
-		c = newColumn(x, name, paths)
-		x.sets[name] = c
-	}
-	if x.timer == nil {
-		x.timer = time.AfterFunc(columnIdle, x.forgetIdle)
+		c = x.begin(name, paths)
 	}
 	before := c.last
 	c.last = now
-	if c.asked++; c.asked <= columnAfter || c.useless {
+	if c.asked++; !c.keeps() {
 		return nil
 	}
 	refused, noRoom := c.lacks()
@@ -96,6 +95,21 @@ func (x *columns) about(name string, paths []rawjson.Path, live int) *column {
 	x.publish()
 	return c
 }
+
+// begin makes a column.
+func (x *columns) begin(name string, paths []rawjson.Path) *column {
+	x.leave(columnSets - 1)
+	c := newColumn(x, name, paths)
+	c.pinned = x.rules.pinned[name] != nil
+	x.sets[name] = c
+	if x.timer == nil {
+		x.timer = time.AfterFunc(columnIdle, x.forgetIdle)
+	}
+	return c
+}
+
+// keeps reports whether what is read is to be kept.
+func (c *column) keeps() bool { return c.pinned || c.asked > columnAfter && !c.useless }
 
 // columnLimit is how many bytes the columns of so many objects may hold.
 func columnLimit(objects, few int64) int64 {
@@ -112,15 +126,19 @@ func columnName(paths []rawjson.Path) string {
 	return strings.Join(slices.Compact(names), ",")
 }
 
-// leave leaves no more than so many sets: first those go that were not asked about often
-// enough to be kept, and of these the ones that were asked about longest ago.
+// leave leaves no more than so many sets beside those that are pinned: first those go that
+// were not asked about often enough to be kept, and of these the ones that were asked about
+// longest ago.
 func (x *columns) leave(most int) {
 	for len(x.sets) > most {
 		var first *column
 		for _, c := range x.sets {
-			if first == nil || c.before(first) {
+			if !c.pinned && (first == nil || c.before(first)) {
 				first = c
 			}
+		}
+		if first == nil {
+			return
 		}
 		x.drop(first)
 	}
@@ -144,7 +162,7 @@ func (x *columns) drop(c *column) {
 func (x *columns) publish() {
 	var filled []*column
 	for _, c := range x.sets {
-		if c.asked > columnAfter {
+		if c.pinned || c.asked > columnAfter {
 			filled = append(filled, c)
 		}
 	}
@@ -158,7 +176,7 @@ func (x *columns) makeRoom(since time.Time) {
 	for x.bytes.Load() > x.limit.Load()/2 {
 		var oldest *column
 		for _, c := range x.sets {
-			if c.bytes.Load() > 0 && c.last.Before(since) && (oldest == nil || c.last.Before(oldest.last)) {
+			if !c.pinned && c.bytes.Load() > 0 && c.last.Before(since) && (oldest == nil || c.last.Before(oldest.last)) {
 				oldest = c
 			}
 		}
@@ -195,7 +213,7 @@ func (x *columns) forgetIdle() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, c := range x.sets {
-		if time.Since(c.last) >= columnIdle {
+		if !c.pinned && time.Since(c.last) >= columnIdle {
 			x.drop(c)
 		}
 	}
@@ -229,13 +247,15 @@ func (x *columns) held() int64 {
 // ColumnInfo says what questions about some paths have left.
 type ColumnInfo struct {
 	Paths []string
+	// Pinned: the configuration says that it is kept.
+	Pinned bool
 	// Kept: what is read is kept, of Objects so far, which have so many different Values, in
 	// Bytes. Reason says why it is not.
 	Kept            bool
 	Reason          string
 	Objects, Values int
 	Bytes           int64
-	// Asked is how many questions there were, the last one at LastAsked.
+	// Asked is how many questions there were, the last one at LastAsked; zero: none.
 	Asked     int
 	LastAsked time.Time
 }
@@ -264,11 +284,12 @@ func (x *columns) infos() (infos []ColumnInfo) {
 
 // info is called by who has locked columns.
 func (c *column) info() ColumnInfo {
-	info := ColumnInfo{Kept: c.asked > columnAfter && !c.useless, Asked: c.asked, LastAsked: c.last, Bytes: c.bytes.Load()}
+	info := ColumnInfo{Pinned: c.pinned, Kept: c.keeps(), Asked: c.asked, LastAsked: c.last, Bytes: c.bytes.Load()}
 	switch {
+	case info.Kept:
 	case c.useless:
 		info.Reason = "most of what is read is long, and of each object another"
-	case !info.Kept:
+	default:
 		info.Reason = fmt.Sprintf("it has been asked about %d times; from the %d. time on it is kept", c.asked, columnAfter+1)
 	}
 	for _, p := range c.paths {
@@ -277,5 +298,8 @@ func (c *column) info() ColumnInfo {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	info.Objects, info.Values = c.rows, c.texts.len()
+	if c.noRoom {
+		info.Reason = "there is no room for all objects"
+	}
 	return info
 }

@@ -28,7 +28,7 @@ func (s *Store) SetIndexes(definitions map[string]string) error {
 	if err != nil {
 		return err
 	}
-	c := newContents(e)
+	c := s.newContents(e)
 	for _, o := range objs {
 		c.load(o)
 	}

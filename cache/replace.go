@@ -122,7 +122,7 @@ func compareObjects(a, b *Object) int {
 // once. Nobody can resume from before, so the ring is only filled for those who
 // are waiting.
 func (s *Store) fill(sourceName string, objs []*Object, version string) ReplaceStats {
-	c := newContents(s.extraction.Load())
+	c := s.newContents(s.extraction.Load())
 	for _, o := range objs {
 		c.load(o)
 	}

@@ -98,6 +98,8 @@ type Spec struct {
 	// Redact names paths whose keys stay while their values are emptied
 	// before the object is stored.
 	Redact []string
+	// Columns is no part of what a copy holds: Store.SetColumns changes it at any time.
+	Columns ColumnRules `json:"-"`
 
 	// Aggregated marks a resource of an aggregated API server, whose
 	// resourceVersions are never resumed (kubernetes-sigs/metrics-server and

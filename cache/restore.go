@@ -43,7 +43,7 @@ func (s *Store) RestoreFrom(saved Saved, loaded *Restoring) error {
 			return fmt.Errorf("restore %s: %w", e.spec.Resource, err)
 		}
 	}
-	c := newContents(e)
+	c := s.newContents(e)
 	kept := 0
 	for _, o := range objs {
 		if e.holds(o.Namespace(), o.UID()) {

@@ -21,6 +21,7 @@ type Store struct {
 	packing packing
 
 	extraction  atomic.Pointer[extraction] // changed under mu
+	columnRules atomic.Pointer[columnRules]
 	filter      presentFilter
 	outdated    atomic.Uint64
 	unextracted atomic.Uint64
@@ -115,13 +116,18 @@ func NewStore(spec Spec, opts StoreOptions) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{
-		epoch:    rand.Text(),
-		opts:     opts.withDefaults(),
-		lineage:  rand.Text(),
-		contents: newContents(e),
-		sources:  map[string]*progress{"": {}},
+	rules, err := spec.Columns.compile()
+	if err != nil {
+		return nil, err
 	}
+	s := &Store{
+		epoch:   rand.Text(),
+		opts:    opts.withDefaults(),
+		lineage: rand.Text(),
+		sources: map[string]*progress{"": {}},
+	}
+	s.columnRules.Store(rules)
+	s.contents = s.newContents(e)
 	s.filter = presentFilter{s}
 	s.packing.cold.Store(true)
 	s.dirty = changes{reset: true, saved: map[uint32]struct{}{}}
@@ -133,6 +139,9 @@ func NewStore(spec Spec, opts StoreOptions) (*Store, error) {
 // CheckSpec returns the *InvalidError that NewStore would of paths and globs that
 // cannot be used.
 func CheckSpec(spec Spec) error {
+	if _, err := spec.Columns.compile(); err != nil {
+		return err
+	}
 	_, err := compileExtraction(spec)
 	return err
 }

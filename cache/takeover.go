@@ -92,6 +92,7 @@ func (s *Store) followLocked(from *Store) {
 	s.changingLocked()
 	s.contents.columns.forgetAll(0)
 	s.contents, s.sources = from.contents, from.sources
+	s.contents.columns.follow(s.columnRules.Load())
 	s.extraction.Store(e)
 	s.repackedFor = from.repackedFor
 	s.unextracted.Store(from.unextracted.Load())

@@ -13,14 +13,25 @@ import (
 
 // columnItem is what questions about some paths have left.
 type columnItem struct {
-	Paths     []string    `json:"paths"`
-	Kept      bool        `json:"kept"`
-	Reason    string      `json:"reason,omitempty"`
-	Objects   int         `json:"objects"`
-	Values    int         `json:"values"`
-	Bytes     int64       `json:"bytes"`
-	Asked     int         `json:"asked"`
-	LastAsked metav1.Time `json:"lastAsked"`
+	Paths     []string     `json:"paths"`
+	Pinned    bool         `json:"pinned,omitempty"`
+	Kept      bool         `json:"kept"`
+	Reason    string       `json:"reason,omitempty"`
+	Objects   int          `json:"objects"`
+	Values    int          `json:"values"`
+	Bytes     int64        `json:"bytes"`
+	Asked     int          `json:"asked"`
+	LastAsked *metav1.Time `json:"lastAsked,omitempty"`
+}
+
+func columnItemOf(c cache.ColumnInfo) columnItem {
+	item := columnItem{
+		Paths: c.Paths, Pinned: c.Pinned, Kept: c.Kept, Reason: c.Reason, Objects: c.Objects, Values: c.Values, Bytes: c.Bytes, Asked: c.Asked,
+	}
+	if !c.LastAsked.IsZero() {
+		item.LastAsked = new(metav1.NewTime(c.LastAsked.UTC().Truncate(time.Second)))
+	}
+	return item
 }
 
 // listColumns says what is kept of the objects of a resource for questions that are asked again
@@ -42,10 +53,7 @@ func (s *Server) listColumns(w http.ResponseWriter, r *http.Request) error {
 	answer := list[columnItem]{Kind: "ColumnList", APIVersion: apiVersion, Items: []columnItem{}}
 	answer.Metadata.ResourceVersion = res.reader.Version()
 	for _, c := range res.reader.Columns() {
-		answer.Items = append(answer.Items, columnItem{
-			Paths: c.Paths, Kept: c.Kept, Reason: c.Reason, Objects: c.Objects, Values: c.Values, Bytes: c.Bytes,
-			Asked: c.Asked, LastAsked: metav1.NewTime(c.LastAsked.UTC().Truncate(time.Second)),
-		})
+		answer.Items = append(answer.Items, columnItemOf(c))
 	}
 	audit.From(r.Context()).Returned(len(answer.Items))
 	return writeJSON(w, r, answer, pretty)

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -35,6 +37,7 @@ type Prepared struct{ Graph, Search bool }
 func (s *Server) keepAll(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { s.keepHealth(ctx) })
+	all.Go(func() { s.keep(ctx, "columns", s.fillColumns) })
 	if s.Prepare.Graph {
 		all.Go(func() { s.keep(ctx, "the graph", s.prepareGraph) })
 	}
@@ -50,6 +53,16 @@ func (s *Server) keepHealth(ctx context.Context) {
 		_, err := s.relations.health(cluster).Revision(ctx)
 		return err
 	})
+}
+
+// fillColumns brings the columns of a cluster that are pinned up to date.
+func (s *Server) fillColumns(ctx context.Context, cluster string) (failed error) {
+	for _, r := range s.relations.resources(cluster) {
+		if err := r.View().FillColumns(ctx); err != nil {
+			failed = cmp.Or(failed, fmt.Errorf("columns of %s: %w", r.Spec().Resource, err))
+		}
+	}
+	return failed
 }
 
 func (s *Server) prepareGraph(ctx context.Context, cluster string) error {

@@ -216,7 +216,7 @@ var querySchemas = map[string]openSchema{
 		"advice": arrayOf(object(map[string]openSchema{"path": text, "config": text})),
 	}), nil),
 	"ColumnList": listOf(object(map[string]openSchema{
-		"paths": arrayOf(text), "kept": boolean, "reason": text, "objects": natural, "values": natural, "bytes": natural, "asked": natural, "lastAsked": text,
+		"paths": arrayOf(text), "pinned": boolean, "kept": boolean, "reason": text, "objects": natural, "values": natural, "bytes": natural, "asked": natural, "lastAsked": text,
 	}), nil),
 	"HealthList": listOf(healthItemSchema(map[string]openSchema{"affected": natural, "cause": healthItemSchema(nil)}), map[string]openSchema{
 		"summary": healthCountsSchema(nil), "resources": arrayOf(healthCountsSchema(map[string]openSchema{"resource": text, "kind": text})),

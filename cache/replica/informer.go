@@ -301,7 +301,13 @@ func (i *Informer) respecify(before, spec cache.Spec) (bool, error) {
 		}
 	}
 	for _, f := range feeds {
-		if f == nil || maps.Equal(before.Indexes, spec.Indexes) {
+		if f == nil {
+			continue
+		}
+		if err := f.store.SetColumns(spec.Columns); err != nil {
+			return false, fmt.Errorf("change columns of %s: %w", i.resource, err)
+		}
+		if maps.Equal(before.Indexes, spec.Indexes) {
 			continue
 		}
 		if err := f.store.SetIndexes(spec.Indexes); err != nil {

@@ -55,6 +55,8 @@ func defined(generation int64) func(s *cache.Spec) {
 
 var ruleChanges = map[string]ruleChange{
 	"drop tightened":         {before: nothing, after: dropping("spec.secret"), events: named("MODIFIED", withSecret...), hidden: `"secret"`, unlisted: true},
+	"columns pinned":         {before: nothing, after: func(s *cache.Spec) { s.Columns.Pinned = [][]string{{"spec.value"}} }, unlisted: true},
+	"no columns":             {before: func(s *cache.Spec) { s.Columns.Pinned = [][]string{{"spec.value"}} }, after: func(s *cache.Spec) { s.Columns.None = true }, unlisted: true},
 	"drop loosened":          {before: dropping("spec.secret"), after: nothing, events: named("MODIFIED", withSecret...)},
 	"drop of something else": {before: dropping("spec.value"), after: dropping("spec.secret"), events: named("MODIFIED", ruledObjects...), hidden: `"secret"`},
 	"redact tightened":       {before: nothing, after: redacted("spec.secret"), events: named("MODIFIED", withSecret...), hidden: "hush", unlisted: true},

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/graph"
 	"github.com/informerd/informerd/server"
 	"github.com/informerd/informerd/server/kubeapi"
@@ -145,6 +146,8 @@ type Rule struct {
 	// Redact are paths whose values are emptied. Nil and empty differ: nil means
 	// that the file does not say, which redacts Secrets all the same.
 	Redact []string
+	// Columns says what is kept for questions that no index answers.
+	Columns cache.ColumnRules
 	// Mirror says how objects are mirrored for SQL: MirrorJSONB, or "" for not at all.
 	Mirror string
 	// Line is where the rule starts in its file, 0 in the built-in default.

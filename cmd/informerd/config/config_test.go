@@ -232,6 +232,16 @@ func TestMistakes(t *testing.T) {
 		}},
 		{"postgres without", "snapshot: {postgres: {}}", []string{`f:1:22: snapshot.postgres: must begin with postgres://, as in postgres://informerd@db.example.com/informerd?sslmode=verify-full`}},
 		{"postgres password", "snapshot: {postgres: {url: 'postgres://u:secret@h/d'}}", []string{`f:1:28: snapshot.postgres.url: has a password, which whoever reads the configuration sees: put it in passwordFile`}},
+		{"columns", "resources:\n- {match: [pods], columns: [[spec.nodeName], [spec.nodeName, status.phase], [status.phase, spec.nodeName], [], spec.x, ['a..b']]}\n- {match: [nodes], columns: some}\n- {match: [secrets], watch: false, columns: none}\n- {match: [jobs], columns: []}\n- {match: [leases], columns: [[metadata.managedFields]]}\n- {match: ['*'], columns: none}", []string{
+			`f:2:77: resources[0].columns[2]: is given twice: the order of paths does not matter`,
+			`f:2:108: resources[0].columns[3]: is empty: name the paths that questions read, as in [spec.nodeName]`,
+			`f:2:112: resources[0].columns[4]: is "spec.x", needs a list: write [spec.x]`,
+			`f:2:121: resources[0].columns[5][0]: bad path "a..b", column 3: recursive descent (..) is not supported; name every field`,
+			`f:3:29: resources[1].columns: bad value "some": did you mean "none"?`,
+			`f:4:45: resources[2].columns: of what is not watched nothing is kept: leave it out beside watch: false`,
+			`f:5:28: resources[3].columns: is empty: name sets of paths, as in [[spec.nodeName]], or leave it out; none keeps no columns at all`,
+			`f:6:30: resources[4].columns: extract metadata.managedFields: it is dropped by metadata.managedFields`,
+		}},
 		{"mirror", "resources:\n- {match: [pods], mirror: jsonb}\n- {match: [nodes], mirror: json}\n- {match: [secrets], watch: false, mirror: jsonb}\n- {match: ['*'], mirror: none}", []string{
 			`f:2:27: resources[0].mirror: needs snapshot.postgres: the mirror is in the database of the snapshot`,
 			`f:3:28: resources[1].mirror: bad value "json": did you mean "jsonb"?`,

@@ -39,7 +39,7 @@ func (r *reader) rules(n *yaml.Node, path string) []Rule {
 func (r *reader) rule(n *yaml.Node, path string, seen *[]placed) Rule {
 	rule := Rule{Watch: true, Drop: DefaultDrop(), Line: n.Line}
 	matched := false
-	var mirror *yaml.Node
+	var mirror, columns *yaml.Node
 	var indexes []indexed
 	r.mapping(n, path, fieldsOf{
 		"match": func(n *yaml.Node, path string) {
@@ -54,10 +54,14 @@ func (r *reader) rule(n *yaml.Node, path string, seen *[]placed) Rule {
 		"indexes":       func(n *yaml.Node, path string) { rule.Indexes, indexes = r.indexes(n, path) },
 		"drop":          func(n *yaml.Node, path string) { rule.Drop = r.cuts(n, path, drop) },
 		"redact":        func(n *yaml.Node, path string) { rule.Redact = r.cuts(n, path, redact) },
+		"columns":       func(n *yaml.Node, path string) { rule.Columns, columns = r.columns(n, path), n },
 		"mirror":        func(n *yaml.Node, path string) { rule.Mirror, mirror = r.mirror(n, path), n },
 	})
 	if rule.Mirror != "" {
 		r.checkMirror(mirror, join(path, "mirror"), rule.Watch)
+	}
+	if columns != nil {
+		r.checkColumns(columns, join(path, "columns"), rule)
 	}
 	r.compile(n, path, indexes, rule)
 	if !matched && n.Kind == yaml.MappingNode {

@@ -104,6 +104,7 @@ func choose(rules []config.Rule, cluster string, r discovery.Resource) Choice {
 		if r.Namespaced {
 			spec.Namespaces = rule.Namespaces
 		}
+		spec.Columns = rule.Columns
 		spec.Drop, spec.Redact = taken(rule, rule.Match[j], r.GroupResource())
 		spec.Indexes = indexes(rule.Indexes, r.SelectableFields, spec.Drop, spec.Redact)
 	}

@@ -40,6 +40,10 @@ func TestChoose(t *testing.T) {
 		{"default secrets", "", namespaced("secrets.v1"), cache.Spec{
 			Watch: true, Drop: append(managed, copies...), Redact: []string{"data", "stringData"},
 		}, 1},
+		{"columns", `[{match: [pods], columns: [[spec.nodeName], [status.phase, spec.nodeName]]}]`, namespaced("pods.v1"), cache.Spec{
+			Watch: true, Drop: managed, Columns: cache.ColumnRules{Pinned: [][]string{{"spec.nodeName"}, {"status.phase", "spec.nodeName"}}},
+		}, 0},
+		{"no columns", `[{match: [pods], columns: none}]`, namespaced("pods.v1"), cache.Spec{Watch: true, Drop: managed, Columns: cache.ColumnRules{None: true}}, 0},
 		{"secrets by a glob", `[{match: ["*"]}]`, namespaced("secrets.v1"), cache.Spec{
 			Watch: true, Drop: append(managed, copies...), Redact: []string{"data", "stringData"},
 		}, 0},

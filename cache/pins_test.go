@@ -1,0 +1,239 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func pinnedStore(t testing.TB, n int, rules ColumnRules) *Store {
+	t.Helper()
+	s := newStore(t, Spec{Resource: podResource, Kind: "Thing", Namespaced: true, Columns: rules})
+	var all []*Object
+	for i := range n {
+		all = append(all, numbered(t, s, i, i%10, i+1))
+	}
+	s.Replace("", all, fmt.Sprint(n))
+	return s
+}
+
+// readOf asks once, and is how many bytes of an object were read for it at most.
+func readOf(t testing.TB, s *Store, path string) int {
+	t.Helper()
+	read := &atLeast{}
+	q := Query{Filter: pathFilter{path: mustPaths(t, path)[0], want: "1", read: read}}
+	if found, err := s.Select(context.Background(), q); err != nil || len(found.Objects) == 0 {
+		t.Fatalf("%d objects of %d, %v", len(found.Objects), s.Len(), err)
+	}
+	return read.longest
+}
+
+func keptOf(t testing.TB, s *Store, path string) ColumnInfo {
+	t.Helper()
+	for _, c := range s.whole().Columns() {
+		if slices.Equal(c.Paths, []string{path}) {
+			return c
+		}
+	}
+	return ColumnInfo{}
+}
+
+const shortRead = 100 // an excerpt is shorter, and an object longer
+
+// TestPinnedColumns: what is pinned is there for the first question, and stays: under other
+// indexes, whoever else asks, when nobody asks, when objects change. When memory is short it
+// goes, and comes back later.
+func TestPinnedColumns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := pinnedStore(t, 1000, ColumnRules{Pinned: [][]string{{"spec.n"}}})
+		fill := func() {
+			t.Helper()
+			if err := s.fillColumns(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		whole := func(after string) {
+			t.Helper()
+			fill()
+			if c := keptOf(t, s, "spec.n"); !c.Pinned || !c.Kept || c.Objects != s.Len() || c.Values != 10 || c.Reason != "" {
+				t.Errorf("after %s: %+v", after, c)
+			}
+			if got := readOf(t, s, "spec.n"); got > shortRead {
+				t.Errorf("after %s: %d bytes of an object were read", after, got)
+			}
+		}
+		if c := keptOf(t, s, "spec.n"); c.Objects != 0 || c.Asked != 0 {
+			t.Errorf("at first: %+v", c)
+		}
+		whole("the list")
+		if got := readOf(t, s, "status.n"); got < shortRead {
+			t.Errorf("nothing pins status.n, and %d bytes were read", got)
+		}
+		s.Apply("", Modified, numbered(t, s, 7, 7, 5000))
+		if c := keptOf(t, s, "spec.n"); c.Objects != s.Len()-1 {
+			t.Errorf("after a change: %+v", c)
+		}
+		whole("a change")
+		time.Sleep(3 * columnIdle)
+		whole("silence")
+		if err := s.SetIndexes(map[string]string{"n": "status.n"}); err != nil {
+			t.Fatal(err)
+		}
+		whole("other indexes")
+		var same []*Object
+		for i := range 1000 {
+			same = append(same, numbered(t, s, i, i%10, 6000+i))
+		}
+		s.Replace("", same, "7000")
+		whole("another list")
+
+		s.forgetColumns()
+		fill()
+		if c := keptOf(t, s, "spec.n"); c.Objects != 0 || readOf(t, s, "spec.n") < shortRead {
+			t.Errorf("while memory is short: %+v", c)
+		}
+		time.Sleep(columnIdle)
+		whole("memory was short")
+
+		if err := s.SetColumns(ColumnRules{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * columnIdle)
+		fill()
+		if c := keptOf(t, s, "spec.n"); c.Pinned || c.Objects != 0 {
+			t.Errorf("when it is not pinned any more: %+v", c)
+		}
+		if err := s.SetColumns(ColumnRules{Pinned: [][]string{{"spec.n"}}}); err != nil {
+			t.Fatal(err)
+		}
+		whole("it was pinned again")
+		s.forgetColumns() // so that no timer is left
+	})
+}
+
+// TestNoColumns: where the configuration says so, nothing is kept, whatever is asked.
+func TestNoColumns(t *testing.T) {
+	s := pinnedStore(t, 1000, ColumnRules{})
+	ask := func() (read int) {
+		for range columnAfter + 2 {
+			read = readOf(t, s, "spec.n")
+		}
+		return read
+	}
+	if got := ask(); got > shortRead {
+		t.Fatalf("%d bytes were read", got)
+	}
+	if err := s.SetColumns(ColumnRules{None: true, Pinned: [][]string{{"spec.n"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.fillColumns(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(); got < shortRead || len(s.whole().Columns()) > 0 || s.Stats().ColumnBytes > 0 {
+		t.Errorf("%d bytes were read, %v are kept", got, s.whole().Columns())
+	}
+	if err := s.SetColumns(ColumnRules{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(); got > shortRead {
+		t.Errorf("%d bytes were read", got)
+	}
+}
+
+// TestPinnedMistakes: what is no path is refused, and changes nothing.
+func TestPinnedMistakes(t *testing.T) {
+	s := pinnedStore(t, 300, ColumnRules{Pinned: [][]string{{"spec.n"}}})
+	for _, bad := range [][]string{{"a..b"}, {}, slices.Repeat([]string{"a"}, columnPaths+1)} {
+		rules := ColumnRules{Pinned: [][]string{bad}}
+		if err := s.SetColumns(rules); err == nil {
+			t.Errorf("%v was taken", bad)
+		}
+		if err := CheckSpec(Spec{Resource: podResource, Columns: rules}); err == nil {
+			t.Errorf("%v was taken", bad)
+		}
+	}
+	if err := s.fillColumns(t.Context()); err != nil || keptOf(t, s, "spec.n").Objects != 300 {
+		t.Errorf("%v, %+v", err, keptOf(t, s, "spec.n"))
+	}
+}
+
+// TestPinnedRoom: a pinned column that has no room for all says so, is not read for again and
+// again, and the answer is the same.
+func TestPinnedRoom(t *testing.T) {
+	s := pinnedStore(t, 1000, ColumnRules{Pinned: [][]string{{"spec.text"}, {"spec"}}})
+	x := s.contents.columns
+	x.few = 0
+	if err := s.fillColumns(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	said := 0
+	for _, c := range s.whole().Columns() {
+		if c.Reason == "there is no room for all objects" && c.Objects < 1000 {
+			said++
+		}
+	}
+	if said == 0 || x.held() == 0 || x.held() > x.limit.Load() {
+		t.Errorf("%d bytes of %d: %+v", x.held(), x.limit.Load(), s.whole().Columns())
+	}
+	if _, all := s.lackingColumns(); len(all) > 0 {
+		t.Errorf("%d columns are read for although there is no room", len(all))
+	}
+	want := fmt.Sprintf("%q", "")
+	found, err := s.Select(t.Context(), Query{Filter: pathFilter{path: mustPaths(t, "spec.text")[0], want: want, read: &atLeast{}}})
+	if err != nil || len(found.Objects) != 0 || found.Plan.Scanned != 1000 {
+		t.Errorf("%v: %d objects of %d", err, len(found.Objects), found.Plan.Scanned)
+	}
+}
+
+// TestPinnedWhileItChanges fills columns while objects come, change and go, and asks.
+func TestPinnedWhileItChanges(t *testing.T) {
+	s := pinnedStore(t, 1000, ColumnRules{Pinned: [][]string{{"spec.n"}, {"status.n"}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	var fillers sync.WaitGroup
+	for range 2 {
+		fillers.Go(func() {
+			for ctx.Err() == nil {
+				_ = s.fillColumns(ctx)
+			}
+		})
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	p := mustPaths(t, "spec.n")[0]
+	ns := map[int]int{}
+	for i := range 1000 {
+		ns[i] = i % 10
+	}
+	for round := range 200 {
+		for range random.IntN(20) {
+			i := random.IntN(1100)
+			version := 10_000 + round*20
+			if random.IntN(5) == 0 {
+				s.Apply("", Deleted, numbered(t, s, i, 0, version))
+				delete(ns, i)
+			} else {
+				ns[i] = random.IntN(10)
+				s.Apply("", Modified, numbered(t, s, i, ns[i], version))
+			}
+		}
+		want := 0
+		for _, n := range ns {
+			if n == round%10 {
+				want++
+			}
+		}
+		found, err := s.Select(t.Context(), Query{Filter: pathFilter{path: p, want: fmt.Sprint(round % 10), read: &atLeast{}}})
+		if err != nil || len(found.Objects) != want {
+			t.Fatalf("round %d: %d objects, want %d: %v", round, len(found.Objects), want, err)
+		}
+	}
+	cancel()
+	fillers.Wait()
+	if err := s.fillColumns(t.Context()); err != nil || keptOf(t, s, "spec.n").Objects != s.Len() || keptOf(t, s, "status.n").Objects != s.Len() {
+		t.Errorf("%v: %+v of %d", err, s.whole().Columns(), s.Len())
+	}
+}
