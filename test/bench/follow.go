@@ -17,6 +17,8 @@ import (
 // have one object on a line.
 type follower struct {
 	body io.Closer
+	// number tells which change a line shows; false: none.
+	number func(line []byte) (int, bool)
 	// onEvent is called with each change as it arrives; nil: nobody is.
 	onEvent func(n int, at time.Time, line []byte)
 
@@ -26,8 +28,14 @@ type follower struct {
 	err     error         // why; valid after ended
 }
 
-// follow starts to read a watch. It returns when the server has answered.
+// follow starts to read a watch of pods that a churn changes. It returns when the server has
+// answered.
 func follow(ctx context.Context, client *http.Client, url string, onEvent func(int, time.Time, []byte)) (*follower, error) {
+	return followBy(ctx, client, url, changeOf, onEvent)
+}
+
+// followBy is follow of changes that have other numbers.
+func followBy(ctx context.Context, client *http.Client, url string, number func([]byte) (int, bool), onEvent func(int, time.Time, []byte)) (*follower, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -40,7 +48,7 @@ func follow(ctx context.Context, client *http.Client, url string, onEvent func(i
 		resp.Body.Close()
 		return nil, fmt.Errorf("watch %s: %s", url, resp.Status)
 	}
-	f := &follower{body: resp.Body, onEvent: onEvent, arrived: map[int]time.Time{}, ended: make(chan struct{})}
+	f := &follower{body: resp.Body, number: number, onEvent: onEvent, arrived: map[int]time.Time{}, ended: make(chan struct{})}
 	go func() {
 		defer close(f.ended)
 		f.err = f.read(resp.Body)
@@ -53,7 +61,7 @@ func (f *follower) read(r io.Reader) error {
 	lines.Buffer(make([]byte, 64<<10), 16<<20)
 	for lines.Scan() {
 		at := time.Now()
-		n, ok := changeOf(lines.Bytes())
+		n, ok := f.number(lines.Bytes())
 		if !ok {
 			continue
 		}

@@ -54,6 +54,9 @@ func TestStandInProcess(t *testing.T) {
 			t.Errorf("%q: exit code %d", args, code)
 		}
 	}
+	if code := runStandIn([]string{"1"}, strings.NewReader("churn 100\nchurn 0\nchurn 0\n"), io.Discard); code != 0 {
+		t.Errorf("changes that begin and end: exit code %d", code)
+	}
 	if code := runStandIn([]string{"1"}, strings.NewReader("dance\n"), io.Discard); code != 1 {
 		t.Errorf("an unknown order: exit code %d", code)
 	}

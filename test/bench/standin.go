@@ -58,7 +58,7 @@ func newStandInMember(k, pods int) (*standInMember, error) {
 
 // serveStandIn serves so many pods of one cluster, or of each of several, and does what it is
 // ordered: hang K, flap K and calm K are what becomes of a cluster, and churn N has so many
-// pods a second change, of whatever cluster.
+// pods a second change, of whatever cluster, until another such order; churn 0 has none.
 func serveStandIn(args []string, in io.Reader, replies *json.Encoder) error {
 	pods, clusters, err := parseStandIn(args)
 	if err != nil {
@@ -81,11 +81,11 @@ func serveStandIn(args []string, in io.Reader, replies *json.Encoder) error {
 	if err := replies.Encode(first); err != nil {
 		return err
 	}
-	ended := make(chan struct{})
-	defer close(ended)
+	churn := &standInChurn{members: members}
+	defer churn.stop()
 	orders := bufio.NewScanner(in)
 	for orders.Scan() {
-		if err := obeyStandIn(members, orders.Text(), ended); err != nil {
+		if err := obeyStandIn(members, orders.Text(), churn); err != nil {
 			return err
 		}
 		if err := replies.Encode(reply{}); err != nil {
@@ -108,7 +108,7 @@ func parseStandIn(args []string) (pods, clusters int, err error) {
 	return numbers[0], numbers[1], nil
 }
 
-func obeyStandIn(members []*standInMember, order string, ended <-chan struct{}) error {
+func obeyStandIn(members []*standInMember, order string, churn *standInChurn) error {
 	verb, text, _ := strings.Cut(order, " ")
 	n, err := strconv.Atoi(text)
 	switch {
@@ -120,15 +120,38 @@ func obeyStandIn(members []*standInMember, order string, ended <-chan struct{}) 
 		members[n].flap()
 	case verb == "calm":
 		members[n].beCalm()
-	case verb == "churn" && n > 0:
-		go churnStandIn(members, time.Second/time.Duration(n), ended)
+	case verb == "churn":
+		churn.order(n)
 	default:
 		return fmt.Errorf("no such order: %q", order)
 	}
 	return nil
 }
 
-func churnStandIn(members []*standInMember, every time.Duration, ended <-chan struct{}) {
+// standInChurn changes pods.
+type standInChurn struct {
+	members []*standInMember
+	ended   chan struct{} // nil: it rests
+}
+
+// order has so many pods a second change.
+func (c *standInChurn) order(rate int) {
+	c.stop()
+	if rate == 0 {
+		return
+	}
+	c.ended = make(chan struct{})
+	go c.run(time.Second/time.Duration(rate), c.ended)
+}
+
+func (c *standInChurn) stop() {
+	if c.ended != nil {
+		close(c.ended)
+		c.ended = nil
+	}
+}
+
+func (c *standInChurn) run(every time.Duration, ended <-chan struct{}) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -136,7 +159,7 @@ func churnStandIn(members []*standInMember, every time.Duration, ended <-chan st
 		case <-ended:
 			return
 		case <-tick.C:
-			members[rand.IntN(len(members))].Change(1)
+			c.members[rand.IntN(len(c.members))].Change(1)
 		}
 	}
 }
