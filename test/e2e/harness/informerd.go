@@ -55,6 +55,8 @@ type Options struct {
 	Handlers string
 	// Lease makes it one of several replicas, which agree by it on who leads: NAMESPACE/NAME.
 	Lease string
+	// ReplicaURL is where the others reach it; empty: its own address.
+	ReplicaURL string
 	// Address is what it listens on; empty: a free port of loopback.
 	Address string
 	// Plain is the program without the race detector, for what counts work.
@@ -95,7 +97,7 @@ func StartInformerd(tb testing.TB, opts Options) *Informerd {
 	if i.opts.Address == "" {
 		// Chosen here rather than by port 0, so that a restart keeps it and
 		// clients can come back.
-		i.opts.Address = freeAddress(tb)
+		i.opts.Address = FreeAddress(tb)
 	}
 	if opts.TLS {
 		i.makeCertificate()
@@ -124,7 +126,8 @@ func informerdProgram(plain bool) (string, error) {
 	return path, nil
 }
 
-func freeAddress(tb testing.TB) string {
+// FreeAddress is one of loopback that nobody listens on.
+func FreeAddress(tb testing.TB) string {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -204,7 +207,7 @@ func (i *Informerd) WriteRules(rules string) {
 		if i.opts.TLS {
 			ca = i.CAFile()
 		}
-		config += fmt.Sprintf("replicas: {url: %q, lease: %q, kubeconfig: %q, caFile: %q}\n", i.selfURL(), i.opts.Lease, i.opts.Kubeconfig, ca)
+		config += fmt.Sprintf("replicas: {url: %q, lease: %q, kubeconfig: %q, caFile: %q}\n", cmp.Or(i.opts.ReplicaURL, i.selfURL()), i.opts.Lease, i.opts.Kubeconfig, ca)
 	}
 	if i.opts.Handlers != "" {
 		config += "handlers:\n" + strings.TrimPrefix(i.opts.Handlers, "\n")
