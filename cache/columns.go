@@ -126,9 +126,8 @@ func columnName(paths []rawjson.Path) string {
 	return strings.Join(slices.Compact(names), ",")
 }
 
-// leave leaves no more than so many sets beside those that are pinned: first those go that
-// were not asked about often enough to be kept, and of these the ones that were asked about
-// longest ago.
+// leave leaves no more than so many sets, if not more are pinned: first those go that were not
+// asked about often enough to be kept, and of these the ones that were asked about longest ago.
 func (x *columns) leave(most int) {
 	for len(x.sets) > most {
 		var first *column
@@ -250,7 +249,7 @@ type ColumnInfo struct {
 	// Pinned: the configuration says that it is kept.
 	Pinned bool
 	// Kept: what is read is kept, of Objects so far, which have so many different Values, in
-	// Bytes. Reason says why it is not.
+	// Bytes. Reason says why it is not, or not of all objects.
 	Kept            bool
 	Reason          string
 	Objects, Values int

@@ -69,8 +69,11 @@ func (x *columns) follow(rules *columnRules) {
 	defer x.mu.Unlock()
 	x.rules = rules
 	for name, c := range x.sets {
+		was := c.pinned
 		c.pin(rules.pinned[name] != nil)
-		if rules.none {
+		// What is not pinned any more may not have been asked about often enough to be
+		// published: no change would empty its rows.
+		if rules.none || was && !c.pinned {
 			x.drop(c)
 		}
 	}
@@ -130,7 +133,7 @@ func (x *columns) lacking(live int) (all []*column) {
 		if c == nil {
 			c = x.begin(name, paths)
 		}
-		if c.lacksRows(live) {
+		if c.lacksRows(live, x.roomForPinned()) {
 			all = append(all, c)
 		}
 	}
@@ -138,9 +141,30 @@ func (x *columns) lacking(live int) (all []*column) {
 	return all
 }
 
-func (c *column) lacksRows(live int) bool {
+// roomForPinned reports whether there is room for more of what is pinned, for which others go.
+func (x *columns) roomForPinned() bool {
+	var pinned int64
+	for _, c := range x.sets {
+		if c.pinned {
+			pinned += c.bytes.Load()
+		}
+	}
+	most := x.limit.Load() / 8 * 7
+	if pinned >= most {
+		return false
+	}
+	if x.bytes.Load() >= most {
+		x.makeRoom(time.Now())
+	}
+	return x.bytes.Load() < most
+}
+
+// lacksRows reports whether there are objects to read for it. One that had no room for some has
+// another try when there is room.
+func (c *column) lacksRows(live int, room bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.noRoom = c.noRoom && !room
 	return c.rows < live && !c.noRoom
 }
 

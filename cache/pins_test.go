@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -112,7 +113,52 @@ func TestPinnedColumns(t *testing.T) {
 			t.Fatal(err)
 		}
 		whole("it was pinned again")
-		s.forgetColumns() // so that no timer is left
+		s.Close() // so that no timer is left
+	})
+}
+
+// TestUnpinned: what is not pinned any more is not read, since nobody kept it up to date, and
+// nor is it when it is pinned again, or asked about as often as any other.
+func TestUnpinned(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		s := pinnedStore(t, 1000, ColumnRules{Pinned: [][]string{{"spec.n"}}})
+		pin := func(sets ...[]string) {
+			t.Helper()
+			if err := errors.Join(s.SetColumns(ColumnRules{Pinned: sets}), s.fillColumns(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pin([]string{"spec.n"})
+		pin()
+		s.Apply("", Modified, numbered(t, s, 0, 7, 5000)) // it was 0
+		s.Apply("", Deleted, numbered(t, s, 17, 7, 5001))
+		s.Apply("", Added, numbered(t, s, 2000, 3, 5002)) // in the row of that
+		if again {
+			pin([]string{"spec.n"})
+		}
+		for n, want := range map[string]int{"0": 99, "7": 100, "3": 101} {
+			for range columnAfter + 2 {
+				found, err := s.Select(t.Context(), Query{Filter: pathFilter{path: mustPaths(t, "spec.n")[0], want: n, read: &atLeast{}}})
+				if err != nil || len(found.Objects) != want {
+					t.Errorf("pinned again %v: %d objects have %s, want %d: %v", again, len(found.Objects), n, want, err)
+				}
+			}
+		}
+	}
+}
+
+// TestPinnedOfClosed: what is pinned goes with the Store, whoever still has a View of it.
+func TestPinnedOfClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := pinnedStore(t, 1000, ColumnRules{Pinned: [][]string{{"spec.n"}}})
+		if err := s.fillColumns(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		if err := s.fillColumns(t.Context()); err != nil || s.Stats().ColumnBytes > 0 || len(s.whole().Columns()) > 0 {
+			t.Errorf("%v: %d bytes, %+v", err, s.Stats().ColumnBytes, s.whole().Columns())
+		}
+		time.Sleep(2 * columnIdle) // no timer is left, or the bubble would not end
 	})
 }
 
@@ -183,6 +229,17 @@ func TestPinnedRoom(t *testing.T) {
 	if _, all := s.lackingColumns(); len(all) > 0 {
 		t.Errorf("%d columns are read for although there is no room", len(all))
 	}
+	x.mu.Lock()
+	x.few = 64 << 20 // as if there were more objects
+	x.mu.Unlock()
+	if err := s.fillColumns(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range s.whole().Columns() {
+		if c.Objects != 1000 || c.Reason != "" {
+			t.Errorf("there is room: %+v", c)
+		}
+	}
 	want := fmt.Sprintf("%q", "")
 	found, err := s.Select(t.Context(), Query{Filter: pathFilter{path: mustPaths(t, "spec.text")[0], want: want, read: &atLeast{}}})
 	if err != nil || len(found.Objects) != 0 || found.Plan.Scanned != 1000 {
@@ -235,5 +292,33 @@ func TestPinnedWhileItChanges(t *testing.T) {
 	fillers.Wait()
 	if err := s.fillColumns(t.Context()); err != nil || keptOf(t, s, "spec.n").Objects != s.Len() || keptOf(t, s, "status.n").Objects != s.Len() {
 		t.Errorf("%v: %+v of %d", err, s.whole().Columns(), s.Len())
+	}
+}
+
+// TestPinnedBeforeOthers: where others have all the room, they go for what is pinned.
+func TestPinnedBeforeOthers(t *testing.T) {
+	s := pinnedStore(t, 1000, ColumnRules{})
+	x := s.contents.columns
+	x.few = 0
+	for _, other := range []string{"metadata.name", "metadata.namespace", "metadata.resourceVersion", "spec.n", "status.n", "kind", "apiVersion"} {
+		paths := mustPaths(t, "metadata.uid", other)
+		for range columnAfter {
+			x.about(columnName(paths), paths, s.Len())
+		}
+		s.mu.RLock()
+		at := x.about(columnName(paths), paths, s.Len()).at(s)
+		s.mu.RUnlock()
+		if err := at.fill(t.Context(), s.treeLocked()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if x.held() < x.limit.Load()/8*7 {
+		t.Fatalf("%d bytes of %d: the test needs more", x.held(), x.limit.Load())
+	}
+	if err := errors.Join(s.SetColumns(ColumnRules{Pinned: [][]string{{"spec.n"}}}), s.fillColumns(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if c := keptOf(t, s, "spec.n"); c.Objects != 1000 {
+		t.Errorf("%+v", s.whole().Columns())
 	}
 }

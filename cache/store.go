@@ -256,6 +256,9 @@ func (s *Store) Close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	none := &columnRules{none: true} // pinned ones would outlive the Store
+	s.columnRules.Store(none)
+	s.contents.columns.follow(none)
 	s.notify.end()
 }
 

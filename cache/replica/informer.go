@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -304,8 +305,11 @@ func (i *Informer) respecify(before, spec cache.Spec) (bool, error) {
 		if f == nil {
 			continue
 		}
-		if err := f.store.SetColumns(spec.Columns); err != nil {
-			return false, fmt.Errorf("change columns of %s: %w", i.resource, err)
+		// A Store that is being written makes this wait, and all else that is to be applied.
+		if !reflect.DeepEqual(before.Columns, spec.Columns) {
+			if err := f.store.SetColumns(spec.Columns); err != nil {
+				return false, fmt.Errorf("change columns of %s: %w", i.resource, err)
+			}
 		}
 		if maps.Equal(before.Indexes, spec.Indexes) {
 			continue

@@ -12,6 +12,9 @@ const (
 	// bytes of JSON it brings meanwhile at least if it is to keep its place: 1 MB a second.
 	readingLook  = 500 * time.Millisecond
 	readingLeast = 2 * batchBytes
+	// readingPatience is how long a list that has begun waits for a place again. Its server
+	// cuts it off after a minute, and a stream that is not read much sooner.
+	readingPatience = 5 * time.Second
 )
 
 // intake has only some of the lists of all clusters come in at once. More of them would be
@@ -21,10 +24,12 @@ const (
 //
 // Who waits for a server has no place: a list that brings little is read without one, so that
 // neither a cluster that hangs nor a slow network keeps others from theirs. One that brings
-// much again waits for a place, before all that have not begun.
+// much again waits for a place, before all that have not begun, and goes on without one when
+// that takes too long: to be cut off and listed again would cost more than one list too many.
 type intake struct {
-	most int           // places
-	look time.Duration // readingLook; tests are impatient
+	most     int           // places
+	look     time.Duration // readingLook; tests are impatient
+	patience time.Duration // readingPatience
 
 	mu      sync.Mutex // guards all below, and what is in a reading
 	taken   int
@@ -34,7 +39,7 @@ type intake struct {
 }
 
 func newIntake(most int) *intake {
-	return &intake{most: most, look: readingLook, under: map[string]int{}}
+	return &intake{most: most, look: readingLook, patience: readingPatience, under: map[string]int{}}
 }
 
 // reading is a list on its way in. A nil one may bring as much as it likes.
@@ -44,6 +49,7 @@ type reading struct {
 	ctx     context.Context
 
 	begun, placed bool
+	hurries       bool          // it has waited for long, and does not wait any more
 	came          int           // bytes since the last look
 	placing       chan struct{} // closed when it gets the place it waits for
 	timer         *time.Timer
@@ -53,7 +59,7 @@ type reading struct {
 // ctx ends.
 func (in *intake) begin(ctx context.Context, cluster string) (*reading, error) {
 	r := &reading{intake: in, cluster: cluster, ctx: ctx}
-	if err := r.wait(); err != nil {
+	if err := r.wait(nil); err != nil {
 		r.end()
 		return nil, err
 	}
@@ -68,16 +74,18 @@ func (r *reading) took(n int) error {
 	}
 	r.intake.mu.Lock()
 	r.came += n
-	goesOn := r.placed || r.came < readingLeast
+	goesOn := r.placed || r.hurries || r.came < readingLeast
 	r.intake.mu.Unlock()
 	if goesOn {
 		return nil
 	}
-	return r.wait()
+	patience := time.NewTimer(r.intake.patience)
+	defer patience.Stop()
+	return r.wait(patience.C)
 }
 
-// wait waits for a place.
-func (r *reading) wait() error {
+// wait waits for a place, until it is to hurry.
+func (r *reading) wait(hurry <-chan time.Time) error {
 	in := r.intake
 	in.mu.Lock()
 	placing := make(chan struct{})
@@ -85,15 +93,19 @@ func (r *reading) wait() error {
 	in.waiting = append(in.waiting, r)
 	in.placeLocked()
 	in.mu.Unlock()
+	var err error
 	select {
 	case <-placing:
 		return nil
+	case <-hurry:
 	case <-r.ctx.Done():
+		err = context.Cause(r.ctx)
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.waiting = slices.DeleteFunc(in.waiting, func(w *reading) bool { return w == r })
-	return context.Cause(r.ctx)
+	r.hurries = true
+	return err
 }
 
 // end gives back what the list has. Nothing may be taken of it any more.
@@ -132,7 +144,9 @@ func (in *intake) placeLocked() {
 		in.waiting = slices.Delete(in.waiting, n, n+1)
 		in.taken++
 		r.placed, r.came = true, 0
-		if !r.begun {
+		if r.begun {
+			r.timer.Reset(in.look) // a look that is due says nothing of what it will bring
+		} else {
 			r.begun = true
 			in.under[r.cluster]++
 			r.timer = time.AfterFunc(in.look, r.looked)

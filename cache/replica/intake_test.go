@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/informerd/informerd/cache"
@@ -141,6 +142,60 @@ func TestIntakeHangs(t *testing.T) {
 	}
 }
 
+// TestIntakePatience: a list that has begun and waits for a place again goes on without one
+// after a while, before its server cuts it off, and waits no more. It still gives back what it
+// has.
+func TestIntakePatience(t *testing.T) {
+	in := patient(1)
+	in.patience = 20 * time.Millisecond
+	first := mustBegin(t, in, "slow")
+	first.looked() // it has lost its place
+	second := mustBegin(t, in, "quick")
+	for range 3 {
+		if err := first.took(2 * readingLeast); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first.hasPlace() || !second.hasPlace() || in.waiters() != 0 {
+		t.Error("it has a place that there is not, or waits")
+	}
+	in.mu.Lock()
+	in.patience = time.Hour
+	in.mu.Unlock()
+	if err := first.took(readingLeast); err != nil { // does not wait, or this test never ends
+		t.Fatal(err)
+	}
+	first.end()
+	second.end()
+	if !in.idle() {
+		t.Errorf("after all lists: %+v", in)
+	}
+}
+
+// TestIntakeLooksAnew: a list that gets a place again has it for a whole look.
+func TestIntakeLooksAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newIntake(1)
+		first := mustBegin(t, in, "a")
+		time.Sleep(in.look + in.look/4) // nothing came: it lost its place, and the next look is due
+		second := mustBegin(t, in, "b")
+		got := make(chan error, 1)
+		go func() { got <- first.took(readingLeast) }()
+		time.Sleep(in.look / 2)
+		second.end() // a quarter of a look before the first one is looked at
+		synctest.Wait()
+		if err := <-got; err != nil || !first.hasPlace() {
+			t.Fatalf("it has no place: %v", err)
+		}
+		time.Sleep(in.look / 2)
+		synctest.Wait()
+		if !first.hasPlace() {
+			t.Error("it has lost its place before a look was over")
+		}
+		first.end()
+	})
+}
+
 // TestIntakeLooks: that happens by itself.
 func TestIntakeLooks(t *testing.T) {
 	in := newIntake(1)
@@ -222,6 +277,7 @@ func TestListsOfManyClusters(t *testing.T) {
 			const hanging, clusters = 3, 15
 			var coming, most atomic.Int32
 			r := prepareRig(t, newFakeAPI(t), Options{Concurrency: 1})
+			r.intake.look = 2 * time.Second // much longer than one that does not hang takes
 			apis := make([]*fakeAPI, clusters)
 			for k := range apis {
 				api := newFakeAPI(t)

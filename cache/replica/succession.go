@@ -196,10 +196,10 @@ func (i *Informer) takeOver(why *succession, next *feed) *succession {
 	i.current, i.next, i.succession = after, nil, ""
 	i.lost = i.lost && !why.history
 	i.foreign = i.foreign && why.replaced && i.cluster.other != nil // until it is removed
-	indexes := i.spec.Indexes
+	indexes, columns := i.spec.Indexes, i.spec.Columns
 	i.mu.Unlock()
-	if err := after.store.SetIndexes(indexes); err != nil {
-		i.log.Error("cannot build the indexes of the new copy", "err", err)
+	if err := errors.Join(after.store.SetIndexes(indexes), after.store.SetColumns(columns)); err != nil {
+		i.log.Error("cannot build the indexes and columns of the new copy", "err", err)
 	}
 	i.indexing.Unlock()
 	i.settle()

@@ -68,6 +68,10 @@ func printRBAC(cmd *cobra.Command, f *rbacFlags) error {
 		return err
 	}
 	needs := f.needs(cmd, cfg, c)
+	if r := cfg.Replicas; r != nil && !hasLease(cmd, r, c) {
+		needs.Remarks = append(needs.Remarks, fmt.Sprintf("The Lease %s/%s of the replicas is taken to be in another cluster, as the configuration reaches it in another way: "+
+			"to get, update and create it is not granted here.", r.Namespace, r.Name))
+	}
 	for _, remark := range needs.Remarks {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", remark)
 	}

@@ -165,6 +165,9 @@ rules:
     resources: [leases]
     verbs: [create]
 `
+		if said := strings.Contains(stderr.String(), "The Lease tools/who-leads of the replicas is taken to be in another cluster"); said == test.want {
+			t.Errorf("%v: it is said that the Lease is elsewhere: %v", test.args, said)
+		}
 		if got := strings.Contains(withoutComments(stdout.String()), lease); got != test.want {
 			t.Errorf("%v: grants the Lease: %v, want %v\n%s", test.args, got, test.want, &stdout)
 		}

@@ -24,7 +24,14 @@ func (r *reader) columns(n *yaml.Node, path string) (rules cache.ColumnRules) {
 	}
 	names := map[string]bool{}
 	r.list(n, path, func(n *yaml.Node, path string) {
-		set := r.cuts(n, path, drop)
+		set := r.texts(n, path, func(text string) error {
+			_, err := readPath(text)
+			return err
+		})
+		for i, text := range set {
+			p, _ := rawjson.ParsePath(text)
+			set[i] = p.String()
+		}
 		sorted := slices.Sorted(slices.Values(set))
 		switch name := fmt.Sprint(sorted); {
 		case n.Kind != yaml.SequenceNode:

@@ -146,6 +146,19 @@ resources:
 	}
 }
 
+// TestColumns: sets of paths are as /v1/resources/{resource}/columns has them, whatever may be
+// dropped.
+func TestColumns(t *testing.T) {
+	got, err := config.Parse("f", []byte(`resources: [{match: [pods], columns: [[metadata.namespace, "spec.containers[*].image"], ["metadata.labels['app']", .kind]]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{{"metadata.namespace", "spec.containers[*].image"}, {"metadata.labels.app", "kind"}}
+	if diff := cmp.Diff(want, got.Resources[0].Columns.Pinned); diff != "" {
+		t.Errorf("pinned (-want +got):\n%s", diff)
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
