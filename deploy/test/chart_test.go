@@ -347,6 +347,7 @@ func TestMistakes(t *testing.T) {
 		"leaderElection: {enabled: true, url: \"http://$(POD_IP)\"}":                                             "url",
 		"leaderElection: {ca: {configMap: a, secret: b}}":                                                        "ca",
 		"config: {replicas: {url: \"https://10.0.0.1\"}}":                                                        "leaderElection",
+		"leaderElection: {enabled: true}\nconfig: {handlers: [{name: a}]}":                                       "config.handlers",
 		"persistence: {encryption: {secretName: k}}\nconfig: {snapshot: {postgres: {url: \"postgres://db/x\"}}}": "persistence.encryption",
 		"image: {repo: x}":                                      "repo",
 		"image: {digest: abc}":                                  "digest",

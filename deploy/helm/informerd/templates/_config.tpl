@@ -65,6 +65,9 @@ names the keys of config.yaml which the chart sets.
 }}
 {{- with .Values.leaderElection }}
 {{- if .enabled }}
+{{- if and (dig "handlers" (list) $.Values.config) (not $database) }}
+{{- fail "config.handlers: with leaderElection they need config.snapshot.postgres, since the next leader must know what was delivered" }}
+{{- end }}
 {{- $full := include "informerd.fullname" $ }}
 {{- $_ := set $own "replicas" (dict
   "lease" (printf "%s/%s" $.Release.Namespace $full)
