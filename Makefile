@@ -7,6 +7,9 @@
 #                 pods, SCALE=1000000 with a stand-in for the cluster,
 #                 BENCHFLAGS='--rows cold,warm' for some of them,
 #                 BENCHFLAGS='--clusters 20' for as many pods in so many clusters)
+#   make bench-postgres
+#                 what saving in PostgreSQL costs beside the file, and a restart
+#                 from it
 #   make soak     informerd under faults for MINUTES=60 with SEED=1, against
 #                 etcd's own history, after 200 kills of it with handlers:
 #                 docs/soak.md (KILLS=0 leaves these out, SOAKFLAGS='--only KINDS')
@@ -47,7 +50,7 @@ export SOURCE_DATE_EPOCH
 devcluster_key := $(shell find cmd/devcluster -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-16)
 devcluster_bin := .cache/devcluster-$(devcluster_key)
 
-.PHONY: build image release manifests deploy-test run test bench soak attack check unit e2e-long unit-race unit-once unit-devcluster e2e devcluster race postgres web web-deps e2e-deps worker-deps web-test web-e2e chromium clean help
+.PHONY: build image release manifests deploy-test run test bench bench-postgres soak attack check unit e2e-long unit-race unit-once unit-devcluster e2e devcluster race postgres web web-deps e2e-deps worker-deps web-test web-e2e chromium clean help
 
 build: ## bin/informerd
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/informerd ./cmd/informerd
@@ -183,6 +186,10 @@ bench: build $(if $(bench_large),,devcluster) $(if $(bench_more),$(bench_base))
 
 $(bench_base): | build devcluster
 	go run ./test/bench --pods 20000 --json $@
+
+bench-postgres: build devcluster postgres ## what saving in PostgreSQL costs beside the file, and a restart from it
+	INFORMERD_POSTGRES='$(postgres)' go test -run '^$$' -bench Store -benchtime 3s ./persist
+	INFORMERD_POSTGRES='$(postgres)' go test -run '^$$' -bench PostgresRestart -benchtime 5x -timeout 30m ./test/e2e
 
 soak: MINUTES ?= 60
 attack: MINUTES ?= 10

@@ -120,7 +120,7 @@ func obeyStandIn(members []*standInMember, order string, churn *standInChurn) er
 		members[n].flap()
 	case verb == "calm":
 		members[n].beCalm()
-	case verb == "churn":
+	case verb == "churn" && n <= int(time.Second):
 		churn.order(n)
 	default:
 		return fmt.Errorf("no such order: %q", order)

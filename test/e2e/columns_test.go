@@ -50,7 +50,8 @@ func TestPinnedColumns(t *testing.T) {
 			return fmt.Errorf("there are %+v", all.Items)
 		})
 	}
-	asked := 0
+	question := "/v1/resources/configmaps/objects?filter=" + url.QueryEscape(`object.?data.n.orValue("") == "3"`)
+	asked, reads := 0, true
 	ask := func() {
 		t.Helper()
 		truth, err := selected(t, c, configMaps, func(o harness.Object) bool {
@@ -61,7 +62,7 @@ func TestPinnedColumns(t *testing.T) {
 			t.Fatal(err)
 		}
 		var all harness.ObjectList
-		if err := i.Read("/v1/resources/configmaps/objects?filter="+url.QueryEscape(`object.?data.n.orValue("") == "3"`), &all); err != nil {
+		if err := i.Read(question, &all); err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]bool{}
@@ -77,6 +78,16 @@ func TestPinnedColumns(t *testing.T) {
 			}
 		}
 		asked++
+		var plan struct {
+			Items []struct{ Scanned, Excerpts int }
+		}
+		if err := i.Read(question+"&explain=true", &plan); err != nil || len(plan.Items) != 1 {
+			t.Fatalf("%+v, %v", plan, err)
+		}
+		asked++
+		if p := plan.Items[0]; p.Scanned < objects || (p.Excerpts == p.Scanned) != reads {
+			t.Errorf("%d of %d objects have excerpts; the column is to be read: %v", p.Excerpts, p.Scanned, reads)
+		}
 	}
 	filled(asked)
 	ask()
@@ -104,5 +115,6 @@ func TestPinnedColumns(t *testing.T) {
 		}
 		return nil
 	})
+	reads = false
 	ask()
 }

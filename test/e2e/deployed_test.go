@@ -79,7 +79,6 @@ func TestDeployedReplicas(t *testing.T) {
 	}
 	a := harness.StartInformerd(t, opts)
 	opts.Twin = a
-	b := harness.StartInformerd(t, opts)
 	// Only who has the right to may read /metrics, which says who leads.
 	leader := func(of *harness.Informerd) error {
 		code, body := newAsker(t, c, of, "admin").get(t, "/metrics")
@@ -89,6 +88,7 @@ func TestDeployedReplicas(t *testing.T) {
 		return nil
 	}
 	harness.Eventually(t, syncTime, "the first to lead", func() error { return leader(a) })
+	b := harness.StartInformerd(t, opts)
 	for _, i := range []*harness.Informerd{a, b} {
 		waitGranted(t, newAsker(t, c, i, "admin"), objects)
 		checkDeployed(t, c, i)

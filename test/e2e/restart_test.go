@@ -75,7 +75,7 @@ func waitChanges(t *testing.T, churn *churner, n int64) {
 
 // waitSaved waits until every resource has a snapshot: a process killed before
 // that has nothing to resume from.
-func waitSaved(t *testing.T, i *harness.Informerd) {
+func waitSaved(t testing.TB, i *harness.Informerd) {
 	t.Helper()
 	harness.Eventually(t, time.Minute, "snapshots of all resources", func() error {
 		var list struct {
