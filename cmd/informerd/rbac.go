@@ -67,8 +67,9 @@ func printRBAC(cmd *cobra.Command, f *rbacFlags) error {
 	if err != nil {
 		return err
 	}
-	needs := f.needs(cmd, cfg, c)
-	if r := cfg.Replicas; r != nil && !hasLease(cmd, r, c) {
+	options := f.options(cmd, cfg, c)
+	needs := f.needs(cmd, cfg, c, options)
+	if r := cfg.Replicas; r != nil && options.LeaseName == "" {
 		needs.Remarks = append(needs.Remarks, fmt.Sprintf("The Lease %s/%s of the replicas is taken to be in another cluster, as the configuration reaches it in another way: "+
 			"to get, update and create it is not granted here.", r.Namespace, r.Name))
 	}
@@ -102,11 +103,7 @@ func (f *rbacFlags) check() error {
 }
 
 // needs are by name if the cluster says what it serves.
-func (f *rbacFlags) needs(cmd *cobra.Command, cfg *config.Config, c config.Cluster) *rbac.Needs {
-	options := rbac.Options{Authentication: f.authentication}
-	if r := cfg.Replicas; r != nil && hasLease(cmd, r, c) {
-		options.LeaseNamespace, options.LeaseName = r.Namespace, r.Name
-	}
+func (f *rbacFlags) needs(cmd *cobra.Command, cfg *config.Config, c config.Cluster, options rbac.Options) *rbac.Needs {
 	if f.offline {
 		return rbac.Offline(cfg.Resources, options)
 	}
@@ -120,6 +117,15 @@ func (f *rbacFlags) needs(cmd *cobra.Command, cfg *config.Config, c config.Clust
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "note: cluster %s was not asked what it serves: %v\n", c.Name, err)
 	return rbac.Offline(cfg.Resources, options)
+}
+
+// options are what is needed beside the copy of c.
+func (f *rbacFlags) options(cmd *cobra.Command, cfg *config.Config, c config.Cluster) rbac.Options {
+	options := rbac.Options{Authentication: f.authentication}
+	if r := cfg.Replicas; r != nil && hasLease(cmd, r, c) {
+		options.LeaseNamespace, options.LeaseName = r.Namespace, r.Name
+	}
+	return options
 }
 
 // hasLease reports whether the Lease of replicas is in c. Flags say how the cluster is reached

@@ -2,9 +2,15 @@ package test
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // TestShippedRights: the rights that the chart grants by itself are those that informerd
@@ -15,6 +21,32 @@ func TestShippedRights(t *testing.T) {
 		t.Fatalf("%v: %s", err, stderr)
 	}
 	golden(t, "deploy/helm/informerd/files/rbac.yaml", out)
+}
+
+// TestLeaseRights: the rights to the Lease of replicas that the chart grants are those that
+// informerd says are needed.
+func TestLeaseRights(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte("replicas: {lease: informerd/informerd}\nresources: [{match: [pods]}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, stderr, err := program(t, "rbac", "--offline", "--output", "values", "--config", file)
+	if err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	var said struct {
+		RBAC struct {
+			NamespaceRules map[string][]rbacv1.PolicyRule
+		}
+	}
+	if err := yaml.Unmarshal([]byte(out), &said); err != nil {
+		t.Fatal(err)
+	}
+	want := said.RBAC.NamespaceRules["informerd"]
+	got := get[*rbacv1.Role](t, installed.objects(t, given+"leaderElection: {enabled: true}"), "Role/informerd/informerd-lease").Rules
+	if len(want) == 0 || !reflect.DeepEqual(got, want) {
+		t.Errorf("the chart grants %v, and %v is needed", got, want)
+	}
 }
 
 // manifestsHead says what cannot be in a file that everybody has.

@@ -10,7 +10,9 @@ import (
 	"github.com/informerd/informerd/cache/rawjson"
 )
 
-// Of one rule, columnSets sets of paths may be pinned, and columnPaths be in one.
+// Of one rule, columnSets sets of paths may be pinned, and columnPaths be in one: each set is
+// gone through for all objects again and again, whether anybody asks or not, so that these are
+// fewer than cache keeps of what is asked.
 const (
 	columnSets  = 16
 	columnPaths = 16
@@ -24,14 +26,7 @@ func (r *reader) columns(n *yaml.Node, path string) (rules cache.ColumnRules) {
 	}
 	names := map[string]bool{}
 	r.list(n, path, func(n *yaml.Node, path string) {
-		set := r.texts(n, path, func(text string) error {
-			_, err := readPath(text)
-			return err
-		})
-		for i, text := range set {
-			p, _ := rawjson.ParsePath(text)
-			set[i] = p.String()
-		}
+		set := r.paths(n, path, func(rawjson.Path) error { return nil })
 		sorted := slices.Sorted(slices.Values(set))
 		switch name := fmt.Sprint(sorted); {
 		case n.Kind != yaml.SequenceNode:

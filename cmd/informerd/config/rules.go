@@ -211,13 +211,20 @@ func readPath(text string) (rawjson.Path, error) {
 // cuts reads the paths that are to be dropped or redacted; spec
 // makes of one what tells whether it may be.
 func (r *reader) cuts(n *yaml.Node, path string, spec func(rawjson.Path) rawjson.Spec) []string {
+	return r.paths(n, path, func(p rawjson.Path) error {
+		_, err := rawjson.Compile(spec(p))
+		return err
+	})
+}
+
+// paths reads a list of field paths that check accepts, in their canonical form.
+func (r *reader) paths(n *yaml.Node, path string, check func(rawjson.Path) error) []string {
 	all := r.texts(n, path, func(text string) error {
 		p, err := readPath(text)
 		if err != nil {
 			return err
 		}
-		_, err = rawjson.Compile(spec(p))
-		return err
+		return check(p)
 	})
 	for i, text := range all {
 		p, _ := rawjson.ParsePath(text)
