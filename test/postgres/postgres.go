@@ -38,6 +38,13 @@ type Server struct {
 // the machine the test is skipped, unless INFORMERD_POSTGRES says where it is.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
+	return start(tb, func(string) (release func() error) { return func() error { return nil } })
+}
+
+// start has prepare do what it wants with the empty folder of the server; release ends that
+// when the server does not run any more, before the folder goes.
+func start(tb testing.TB, prepare func(dir string) (release func() error)) *Server {
+	tb.Helper()
 	bin, err := binaries()
 	if err != nil {
 		if os.Getenv("INFORMERD_POSTGRES") != "" {
@@ -50,7 +57,8 @@ func Start(tb testing.TB) *Server {
 		tb.Fatal(err)
 	}
 	s := &Server{tb: tb, dir: dir, bin: bin}
-	tb.Cleanup(s.cleanup)
+	release := prepare(dir)
+	tb.Cleanup(func() { s.cleanup(release) })
 	if err := s.give(dir); err != nil {
 		tb.Fatal(err)
 	}
@@ -143,7 +151,7 @@ func (s *Server) Up() {
 	}
 	deadline := time.Now().Add(time.Minute)
 	for {
-		err := s.try("SELECT 1")
+		err := s.Try("SELECT 1")
 		if err == nil {
 			return
 		}
@@ -155,7 +163,8 @@ func (s *Server) Up() {
 	}
 }
 
-func (s *Server) try(query string) error {
+// Try runs SQL, which may fail.
+func (s *Server) Try(query string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	c, err := pgx.Connect(ctx, s.URL())
@@ -169,7 +178,7 @@ func (s *Server) try(query string) error {
 // Exec runs SQL.
 func (s *Server) Exec(query string) {
 	s.tb.Helper()
-	if err := s.try(query); err != nil {
+	if err := s.Try(query); err != nil {
 		s.tb.Fatalf("%s: %v", query, err)
 	}
 }
@@ -207,6 +216,9 @@ func (s *Server) Holds(text string) bool {
 	}
 	return found
 }
+
+// Running reports whether it runs, or does so again.
+func (s *Server) Running() bool { return s.process.Running() }
 
 // Down stops the server, cutting connections off.
 func (s *Server) Down() { s.end(syscall.SIGINT) }
@@ -262,12 +274,12 @@ func children(pid int) (all []int) {
 	return all
 }
 
-func (s *Server) cleanup() {
+func (s *Server) cleanup(release func() error) {
 	if s.process != nil && s.process.Running() {
 		s.signal(syscall.SIGCONT)
 		s.Down()
 	}
-	if err := os.RemoveAll(s.dir); err != nil {
+	if err := errors.Join(release(), os.RemoveAll(s.dir)); err != nil {
 		s.tb.Error(err)
 	}
 }
