@@ -76,8 +76,8 @@ func (r *keeper) watchAccess(ctx context.Context, a *access, disco *discovery.Di
 		}
 		now, err := r.way()
 		if err == nil {
-			if now.content == a.content && !moved {
-				said = ""
+			if now.same(a) {
+				said, moved = "", false
 				continue
 			}
 			var due bool
@@ -118,7 +118,7 @@ const (
 // again is what to try of what was read now: the same as before, if that is what it says,
 // with what its plugin knows of itself. due is whether it is time.
 func (r *rejected) again(now *access) (_ *access, due bool) {
-	if r.access == nil || r.access.content != now.content {
+	if r.access == nil || !r.access.same(now) {
 		*r = rejected{}
 		return now, true
 	}

@@ -123,7 +123,8 @@ func (r *keeper) setCluster(c config.Cluster) {
 	r.move()
 }
 
-// move has it found out again how the cluster is reached.
+// move has it found out again how the cluster is reached. Where that is as before, or was
+// found out in the meantime, nothing comes of it.
 func (r *keeper) move() {
 	select {
 	case r.moved <- struct{}{}:
@@ -133,9 +134,14 @@ func (r *keeper) move() {
 
 // way is how the cluster is reached by now.
 func (r *keeper) way() (*access, error) {
-	a, err := r.load(r.reached())
-	if err != nil || r.route == nil {
-		return a, err
+	c := r.reached()
+	a, err := r.load(c)
+	if err != nil {
+		return nil, err
+	}
+	a.cluster = c
+	if r.route == nil {
+		return a, nil
 	}
 	return r.route(r.name, a)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -340,6 +341,47 @@ contexts: [{name: ctx, context: {cluster: c}}]
 			default:
 			}
 		})
+	}
+}
+
+// TestKeeperMovesOnce: a keeper that is told to look how its cluster is reached connects anew
+// when that is another way, and once, however often it is told.
+func TestKeeperMovesOnce(t *testing.T) {
+	api := newFakeAPI(t, "- Pod pods v1")
+	f := newFakeCaches()
+	path := kubeconfigFor(t, t.TempDir()+"/k", api.URL)
+	r, _ := warmKeeper(t, f, path, everything)
+	var looked atomic.Int64
+	r.load = func(c config.Cluster) (*access, error) {
+		looked.Add(1)
+		return loadAccess(c)
+	}
+	look := func() {
+		t.Helper()
+		before := looked.Load()
+		r.move()
+		for deadline := time.Now().Add(patience); looked.Load() == before; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("it does not look")
+			}
+		}
+	}
+	r.move() // as it is by those who find out who leads while it begins
+	runKeeper(t, r)
+	receive(t, f.connected)
+	receive(t, f.applied)
+	look()
+	look()
+	c := r.reached()
+	c.Namespaces = []string{"shop"}
+	r.setCluster(c)
+	receive(t, f.connected)
+	look()
+	look()
+	select {
+	case <-f.connected:
+		t.Error("it connected again the same way")
+	default:
 	}
 }
 

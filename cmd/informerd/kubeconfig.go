@@ -22,7 +22,9 @@ type access struct {
 	replica.ClusterConfig
 	// source is where it comes from, for people.
 	source string
-	// content differs when anything that it was made from does.
+	// cluster is what the configuration says, and content differs when anything else does that
+	// it was made from.
+	cluster config.Cluster
 	content string
 	// plugin gives credentials; nil if none does.
 	plugin *execPlugin
@@ -30,6 +32,9 @@ type access struct {
 	// replica; else nil.
 	direct *replica.ClusterConfig
 }
+
+// same reports whether both lead the same way.
+func (a *access) same(o *access) bool { return a.content == o.content && a.cluster.Equal(o.cluster) }
 
 // upstream is how the API server itself is reached: who asks, and what they may, is its word,
 // and what no copy has.
