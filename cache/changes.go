@@ -147,7 +147,7 @@ func (o *Object) record() Record {
 		UID:             o.UID(),
 		ResourceVersion: o.ResourceVersion(),
 		Created:         o.created,
-		Terms:           o.Terms(),
+		Terms:           o.terms,
 		Dictionary:      o.dictionaryID(),
 		Size:            o.size,
 		Data:            o.data,

@@ -122,16 +122,6 @@ func (c *contents) put(o *Object) (old *Object) {
 	return old
 }
 
-// load enters o, whose key is after every other, and has no object yet.
-func (c *contents) load(o *Object) {
-	row := c.newRow()
-	c.indexes.add(row, o.terms, nil)
-	c.created.add(row, o)
-	c.rows[row] = o
-	c.tree.Load(entry{o, row})
-	c.account(o, 1)
-}
-
 func (c *contents) newRow() uint32 {
 	var row uint32
 	if n := len(c.free); n > 0 {

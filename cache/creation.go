@@ -29,8 +29,10 @@ type birth struct {
 	second, row uint32
 }
 
-func (b birth) less(o birth) bool {
-	return cmp.Or(cmp.Compare(b.second, o.second), cmp.Compare(b.row, o.row)) < 0
+func (b birth) less(o birth) bool { return b.compare(o) < 0 }
+
+func (b birth) compare(o birth) int {
+	return cmp.Or(cmp.Compare(b.second, o.second), cmp.Compare(b.row, o.row))
 }
 
 func newCreation() *creation {

@@ -29,9 +29,7 @@ func (s *Store) SetIndexes(definitions map[string]string) error {
 		return err
 	}
 	c := s.newContents(e)
-	for _, o := range objs {
-		c.load(o)
-	}
+	c.loadAll(objs)
 	s.mu.Lock()
 	s.changingLocked()
 	s.contents.columns.forgetAll(0)

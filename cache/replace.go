@@ -123,9 +123,7 @@ func compareObjects(a, b *Object) int {
 // are waiting.
 func (s *Store) fill(sourceName string, objs []*Object, version string) ReplaceStats {
 	c := s.newContents(s.extraction.Load())
-	for _, o := range objs {
-		c.load(o)
-	}
+	c.loadAll(objs)
 	var events []Event
 	if s.subscribers.Load() > 0 {
 		for _, o := range objs {

@@ -3,6 +3,7 @@ package cache
 import (
 	"fmt"
 	"maps"
+	"slices"
 )
 
 // Restore is RestoreFrom of records that are at hand, which belong to the Store afterwards.
@@ -43,21 +44,17 @@ func (s *Store) RestoreFrom(saved Saved, loaded *Restoring) error {
 			return fmt.Errorf("restore %s: %w", e.spec.Resource, err)
 		}
 	}
+	restored := len(objs)
+	objs = slices.DeleteFunc(objs, func(o *Object) bool { return !e.holds(o.Namespace(), o.UID()) })
 	c := s.newContents(e)
-	kept := 0
-	for _, o := range objs {
-		if e.holds(o.Namespace(), o.UID()) {
-			c.load(o)
-			kept++
-		}
-	}
+	c.loadAll(objs)
 
 	s.mu.Lock()
 	s.changingLocked()
 	s.contents = c
 	s.restoreSourcesLocked(saved.ResourceVersions)
 	s.unextracted.Store(unindexed)
-	s.dirty = changes{reset: !sameTerms || kept < len(objs), saved: map[uint32]struct{}{}}
+	s.dirty = changes{reset: !sameTerms || len(objs) < restored, saved: map[uint32]struct{}{}}
 	for id := range dictionaries {
 		s.dirty.saved[id] = struct{}{}
 	}

@@ -24,7 +24,7 @@ func TestRestoreOlderTerms(t *testing.T) {
 	}
 	from.Replace("", []*Object{o}, "1")
 	batch, _ := from.TakeChanges()
-	long := Term{longIndex("note"), longValue}
+	long := intern(longIndex("note"), longValue)
 	if got := batch.Record(0).Terms; !slices.Contains(got, long) {
 		t.Fatalf("terms %v, want %v among them", got, long)
 	}
@@ -32,14 +32,14 @@ func TestRestoreOlderTerms(t *testing.T) {
 		saved, record := batch.Saved, batch.Record(0)
 		saved.Terms = version
 		if version == 0 {
-			record.Terms = slices.DeleteFunc(slices.Clone(record.Terms), func(t Term) bool { return t == long })
+			record.Terms = slices.DeleteFunc(slices.Clone(record.Terms), func(t handle) bool { return t == long })
 		}
 		s := newStore(t, spec)
 		if err := s.Restore(saved, []Record{record}); err != nil {
 			t.Fatal(err)
 		}
 		checkContents(t, s)
-		if got, _ := s.Get(Key{"x", "a"}); !slices.Contains(got.Terms(), long) {
+		if got, _ := s.Get(Key{"x", "a"}); !slices.Contains(got.terms, long) {
 			t.Errorf("version %d: terms %v", version, got.Terms())
 		}
 		if b, ok := s.TakeChanges(); ok != wantSave || b.Reset != wantSave {

@@ -108,15 +108,25 @@ func (r *Restoring) objects(dictionaries map[uint32]*dictionary, generation uint
 		}
 		objs = append(objs, p.objects...)
 	}
-	if !slices.IsSortedFunc(objs, compareObjects) {
-		slices.SortFunc(objs, compareObjects)
+	if outOfOrder(objs) < 0 {
+		return objs, nil
 	}
-	for i := 1; i < len(objs); i++ {
-		if compareObjects(objs[i-1], objs[i]) == 0 {
-			return nil, fmt.Errorf("%s occurs twice", objs[i].Key())
-		}
+	slices.SortFunc(objs, compareObjects)
+	if i := outOfOrder(objs); i >= 0 {
+		return nil, fmt.Errorf("%s occurs twice", objs[i].Key())
 	}
 	return objs, nil
+}
+
+// outOfOrder is the position of the first object whose key is not after that of the one before
+// it, -1 if there is none.
+func outOfOrder(objs []*Object) int {
+	for i := 1; i < len(objs); i++ {
+		if compareObjects(objs[i-1], objs[i]) >= 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 // unpackWith completes the objects, of which nobody else knows yet.
@@ -141,11 +151,7 @@ func restoreObject(r *Record) (*Object, error) {
 	if r.Dictionary == 0 && len(r.Data) != int(r.Size) {
 		return nil, fmt.Errorf("%s: %d bytes of JSON, want %d", r.Key, len(r.Data), r.Size)
 	}
-	o := &Object{data: r.Data, created: r.Created, size: r.Size}
+	o := &Object{data: r.Data, terms: r.Terms, created: r.Created, size: r.Size}
 	o.setIdentity(id)
-	o.terms = make([]handle, len(r.Terms))
-	for i, t := range r.Terms {
-		o.terms[i] = intern(t.Index, t.Value)
-	}
 	return o, nil
 }

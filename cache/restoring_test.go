@@ -14,7 +14,7 @@ func someRecords() []Record {
 	for i := range all {
 		all[i] = Record{
 			Key: Key{Namespace: fmt.Sprintf("ns%02d", i%7), Name: fmt.Sprintf("x%05d", i)}, UID: fmt.Sprint("u", i), ResourceVersion: fmt.Sprint(i + 1),
-			Terms: []Term{{Index: NamespaceIndex, Value: fmt.Sprintf("ns%02d", i%7)}}, Size: 2, Data: []byte("{}"),
+			Terms: []handle{intern(NamespaceIndex, fmt.Sprintf("ns%02d", i%7))}, Size: 2, Data: []byte("{}"),
 		}
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"iter"
 	"time"
+	"unique"
 )
 
 // Snapshots is what a Factory needs from disk. A snapshot is a hint, never the
@@ -96,8 +97,8 @@ type Record struct {
 	// Created is metadata.creationTimestamp in Unix seconds, 0 if absent.
 	Created int64
 	// Terms are the object's indexed values under Saved.Spec.Indexes and the
-	// built-in indexes.
-	Terms []Term
+	// built-in indexes. They are shared with the object, and not to be modified.
+	Terms []unique.Handle[Term]
 	// Dictionary is the id of the zstd dictionary Data is compressed with, 0
 	// when Data is plain JSON.
 	Dictionary uint32

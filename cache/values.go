@@ -37,6 +37,8 @@ func newValues(typed bool) *values {
 
 func lessText(a, b handle) bool { return a.Value().Value < b.Value().Value }
 
+func compareText(a, b handle) int { return strings.Compare(a.Value().Value, b.Value().Value) }
+
 func (p placed) less(o placed) bool {
 	if c := p.point.Compare(o.point); c != 0 {
 		return c < 0

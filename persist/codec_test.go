@@ -17,8 +17,8 @@ func records() []cache.Record {
 	full := record("ns", "x", "7")
 	full.Dictionary, full.Size, full.Created = math.MaxUint32, math.MaxUint32, math.MinInt64
 	many := record("ns", "many", "7")
-	for range termChunk {
-		many.Terms = append(many.Terms, cache.Term{Index: "node", Value: "n"})
+	for range 600 {
+		many.Terms = append(many.Terms, interned(cache.Term{Index: "node", Value: "n"})...)
 	}
 	return []cache.Record{{Data: []byte{}}, record("", "cluster", "1"), full, many}
 }

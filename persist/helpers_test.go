@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"testing"
 	"time"
+	"unique"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -139,13 +140,16 @@ func commit(t testing.TB, db *DB, batches ...cache.Batch) {
 	}
 }
 
+// termsAsText has terms compared by what they are.
+var termsAsText = cmp.Transformer("term", unique.Handle[cache.Term].Value)
+
 // same compares what is equal in meaning: no terms and an empty list of them.
 func same(t testing.TB, what string, got, want any) {
 	t.Helper()
 	if reflect.DeepEqual(got, want) { // which is a hundred times faster
 		return
 	}
-	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), termsAsText); d != "" {
 		t.Errorf("%s (-want +got):\n%s", what, d)
 	}
 }
@@ -169,17 +173,24 @@ func savedOf(r cache.Resource, version string) cache.Saved {
 	}
 }
 
+func interned(terms ...cache.Term) (all []unique.Handle[cache.Term]) {
+	for _, t := range terms {
+		all = append(all, unique.Make(t))
+	}
+	return all
+}
+
 func record(namespace, name, version string) cache.Record {
 	return cache.Record{
 		Key:             cache.Key{Namespace: namespace, Name: name},
 		UID:             "uid-" + namespace + "-" + name,
 		ResourceVersion: version,
 		Created:         1_700_000_000,
-		Terms: []cache.Term{
-			{Index: cache.NamespaceIndex, Value: namespace},
-			{Index: cache.LabelIndex, Value: "app=" + name},
-			{Index: "node", Value: "node-1"},
-		},
+		Terms: interned(
+			cache.Term{Index: cache.NamespaceIndex, Value: namespace},
+			cache.Term{Index: cache.LabelIndex, Value: "app=" + name},
+			cache.Term{Index: "node", Value: "node-1"},
+		),
 		Size: 20,
 		Data: []byte(`{"version":"` + version + `"}`),
 	}
@@ -208,15 +219,15 @@ func bulkRecord(rng *rand.Rand, i int) cache.Record {
 		UID:             fmt.Sprintf("%08x-0000-4000-8000-%012x", i, i*7919),
 		ResourceVersion: fmt.Sprint(1_000_000 + i),
 		Created:         1_700_000_000 + int64(i),
-		Terms: []cache.Term{
-			{Index: cache.NamespaceIndex, Value: namespace},
-			{Index: cache.LabelIndex, Value: "app=" + app},
-			{Index: cache.LabelIndex, Value: "app.kubernetes.io/part-of=shop"},
-			{Index: cache.LabelIndex, Value: "pod-template-hash=7d4b9c6f58"},
-			{Index: cache.OwnerIndex, Value: fmt.Sprintf("%08x-1111-4000-8000-000000000000", i%300)},
-			{Index: "node", Value: fmt.Sprintf("node-%d", i%200)},
-			{Index: "phase", Value: "Running"},
-		},
+		Terms: interned(
+			cache.Term{Index: cache.NamespaceIndex, Value: namespace},
+			cache.Term{Index: cache.LabelIndex, Value: "app=" + app},
+			cache.Term{Index: cache.LabelIndex, Value: "app.kubernetes.io/part-of=shop"},
+			cache.Term{Index: cache.LabelIndex, Value: "pod-template-hash=7d4b9c6f58"},
+			cache.Term{Index: cache.OwnerIndex, Value: fmt.Sprintf("%08x-1111-4000-8000-000000000000", i%300)},
+			cache.Term{Index: "node", Value: fmt.Sprintf("node-%d", i%200)},
+			cache.Term{Index: "phase", Value: "Running"},
+		),
 		Dictionary: 1,
 		Size:       7600,
 		Data:       data,

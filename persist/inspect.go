@@ -266,13 +266,13 @@ func (s *source) verify(report *Report, name []byte, b *bbolt.Bucket) {
 	var count int
 	var sum uint64
 	before := len(report.Problems)
-	decoder := newRecordDecoder(saved.Indexes)
+	reader := saved.newReader()
 	if objects := b.Bucket(objectsBucket); objects != nil {
 		c := objects.Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
 			count++
-			sum ^= saved.objects.sum(v)
-			if _, err := saved.decode(decoder, k, v); err != nil {
+			sum ^= reader.shelf.sum(v)
+			if _, err := reader.decode(k, v); err != nil {
 				key := parseKey(k)
 				if s.vault != nil {
 					key = cache.Key{Name: s.vault.describe(k)}

@@ -105,16 +105,20 @@ func (db *DB) Load(r cache.Resource, yield func(cache.Record) error) (cache.Save
 // savedMeta is the description of one resource, read and checked.
 type savedMeta struct {
 	*meta
-	saved   cache.Saved
-	objects *shelf
+	saved cache.Saved
+	vault *vault
+	name  []byte // of its bucket
 }
+
+// newShelf is the shelf of its records.
+func (s *savedMeta) newShelf() *shelf { return s.vault.shelf(kindObject, s.name) }
 
 func loadSaved(v *vault, name []byte, b *bbolt.Bucket) (savedMeta, error) {
 	m, err := readMeta(v, name, b)
 	if err != nil {
 		return savedMeta{}, err
 	}
-	s := savedMeta{meta: m, saved: m.saved(), objects: v.shelf(kindObject, name)}
+	s := savedMeta{meta: m, saved: m.saved(), vault: v, name: name}
 	var sum uint64
 	if s.saved.Dictionaries, sum, err = loadDictionaries(v.shelf(kindDictionary, name), b); err != nil {
 		return savedMeta{}, err
@@ -171,8 +175,8 @@ func loadDictionaries(s *shelf, b *bbolt.Bucket) (all map[uint32][]byte, sum uin
 }
 
 // loadObjects yields every record, in the order of their keys.
-func (s savedMeta) loadObjects(b *bbolt.Bucket, yield func(cache.Record) error) error {
-	if !s.objects.hidden {
+func (s *savedMeta) loadObjects(b *bbolt.Bucket, yield func(cache.Record) error) error {
+	if !s.newShelf().hidden {
 		return s.eachObject(b, yield)
 	}
 	// They lie in the order of their tokens, which is none.
@@ -197,42 +201,10 @@ func (s savedMeta) loadObjects(b *bbolt.Bucket, yield func(cache.Record) error) 
 	return nil
 }
 
-// eachObject yields every record and then checks that none is missing, too many, or of
-// another commit.
-func (s savedMeta) eachObject(b *bbolt.Bucket, yield func(cache.Record) error) error {
-	var count int
-	var sum uint64
-	decoder := newRecordDecoder(s.Indexes)
-	if objects := b.Bucket(objectsBucket); objects != nil {
-		c := objects.Cursor()
-		for k, v := c.First(); k != nil; k, v = c.Next() {
-			rec, err := s.decode(decoder, k, v)
-			if err != nil {
-				return fmt.Errorf("object %q: %w", k, err)
-			}
-			if err := yield(rec); err != nil {
-				return err
-			}
-			count++
-			sum ^= s.objects.sum(v)
-		}
-	}
-	return s.complete(count, sum)
-}
-
-func (s savedMeta) decode(d *recordDecoder, stored, sealed []byte) (cache.Record, error) {
-	key, value, err := s.objects.open(stored, sealed)
-	if err != nil {
-		return cache.Record{}, err
-	}
-	rec, err := d.decode(key, value)
-	if err != nil {
-		return rec, err
-	}
-	if _, ok := s.saved.Dictionaries[rec.Dictionary]; !ok && rec.Dictionary != 0 {
-		return rec, fmt.Errorf("dictionary %d is missing", rec.Dictionary)
-	}
-	return rec, nil
+// eachObject yields every record, as they are stored.
+func (s *savedMeta) eachObject(b *bbolt.Bucket, yield func(cache.Record) error) error {
+	r := reading{saved: s, yield: yield}
+	return r.read(b.Bucket(objectsBucket))
 }
 
 func (m *meta) complete(count int, sum uint64) error {

@@ -160,7 +160,7 @@ func (g *generator) record(version string) cache.Record {
 	rec.Data = make([]byte, g.rng.IntN(10)*g.rng.IntN(900))
 	for range g.rng.IntN(8) {
 		index := "index-" + fmt.Sprint(g.rng.IntN(30))
-		rec.Terms = append(rec.Terms, cache.Term{Index: index, Value: version})
+		rec.Terms = append(rec.Terms, interned(cache.Term{Index: index, Value: version})...)
 	}
 	return rec
 }

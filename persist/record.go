@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"unique"
 	"unsafe"
 
 	"github.com/informerd/informerd/cache"
@@ -44,7 +45,8 @@ func encodeRecord(key []byte, rec *cache.Record, indexes *indexTable) []byte {
 	b = binary.AppendUvarint(b, uint64(rec.Size))
 	b = binary.AppendVarint(b, rec.Created)
 	b = binary.AppendUvarint(b, uint64(len(rec.Terms)))
-	for _, t := range rec.Terms {
+	for _, h := range rec.Terms {
+		t := h.Value()
 		b = binary.AppendUvarint(b, indexes.number(t.Index))
 		b = appendString(b, t.Value)
 	}
@@ -57,8 +59,8 @@ func encodeRecord(key []byte, rec *cache.Record, indexes *indexTable) []byte {
 
 func recordSizeHint(rec *cache.Record) int {
 	n := 24 + len(rec.UID) + len(rec.ResourceVersion) + len(rec.Data)
-	for _, t := range rec.Terms {
-		n += 4 + len(t.Value)
+	for _, h := range rec.Terms {
+		n += 4 + len(h.Value().Value)
 	}
 	return n
 }
@@ -70,22 +72,32 @@ func appendString(b []byte, s string) []byte {
 
 // Bounds of what a decoder keeps between records.
 const (
-	termChunk   = 512
-	valuesLimit = 1 << 15
+	textChunk   = 32 << 10 // bytes
+	valuesLimit = 1 << 15  // values of an index
 )
 
-// recordDecoder decodes the records of one resource. Each record gets one
-// allocation of its own for everything that lives as long as the object. Terms
-// do not: their values repeat, so equal ones are shared, and their slices are
-// cut from larger ones.
+// recordDecoder decodes the records of one resource. What lives as long as the object gets
+// allocations of its own: the terms, which are interned, and the data. The names do not, since
+// the object has them in another form: they are cut from larger slices.
 type recordDecoder struct {
 	indexes []string
-	values  map[string]string
-	terms   []cache.Term
+	values  []map[string]term // by number of the index
+	before  []place           // the terms of the record before
+	text    []byte            // to cut names from
+}
+
+// term is an interned term.
+type term = unique.Handle[cache.Term]
+
+// place is the term in one place of a record, and how it was written.
+type place struct {
+	index uint64
+	value string
+	term  term
 }
 
 func newRecordDecoder(indexes []string) *recordDecoder {
-	return &recordDecoder{indexes: indexes, values: make(map[string]string)}
+	return &recordDecoder{indexes: indexes, values: make([]map[string]term, len(indexes))}
 }
 
 // decode returns the record, sharing nothing with key and value.
@@ -114,24 +126,29 @@ func (d *recordDecoder) decode(key, value []byte) (cache.Record, error) {
 	return rec, nil
 }
 
-// fill copies what lives as long as the object into one slab: the strings first,
-// the data last and capped, so that nothing written after it can reach them.
+// fill copies what is in key, uid, version and data. Data is capped, so that nothing written
+// after it can reach anything else.
 func (d *recordDecoder) fill(rec *cache.Record, key []byte, nul int, uid, version, data []byte) {
-	n := len(key) + len(uid) + len(version)
-	slab := make([]byte, 0, n+len(data))
-	slab = append(slab, key...)
-	slab = append(slab, uid...)
-	slab = append(slab, version...)
-	text := unsafe.String(unsafe.SliceData(slab), n)
-	rec.Namespace = text[:nul]
-	rec.Name = text[nul+1 : len(key)]
-	rec.UID = text[len(key) : len(key)+len(uid)]
-	rec.ResourceVersion = text[len(key)+len(uid):]
-	slab = append(slab, data...)
-	rec.Data = slab[n:len(slab):len(slab)]
+	rec.Namespace, rec.Name = d.cut(key[:nul]), d.cut(key[nul+1:])
+	rec.UID, rec.ResourceVersion = d.cut(uid), d.cut(version)
+	rec.Data = make([]byte, len(data))
+	copy(rec.Data, data)
 }
 
-func (d *recordDecoder) readTerms(r *reader) ([]cache.Term, error) {
+// cut returns b as a string of the present chunk, or of its own where it is long.
+func (d *recordDecoder) cut(b []byte) string {
+	if len(b) > textChunk/16 {
+		return string(b)
+	}
+	if len(b) > cap(d.text)-len(d.text) {
+		d.text = make([]byte, 0, textChunk)
+	}
+	n := len(d.text)
+	d.text = append(d.text, b...)
+	return unsafe.String(unsafe.SliceData(d.text[n:]), len(b))
+}
+
+func (d *recordDecoder) readTerms(r *reader) ([]term, error) {
 	n := r.uvarint()
 	if r.err != nil || n == 0 {
 		return nil, r.err
@@ -139,7 +156,7 @@ func (d *recordDecoder) readTerms(r *reader) ([]cache.Term, error) {
 	if n > uint64(len(r.b)/2) { // a term is two bytes at least
 		return nil, errShort
 	}
-	terms := d.cut(int(n))
+	terms := make([]term, n)
 	for i := range terms {
 		index, value := r.uvarint(), r.bytes()
 		if r.err != nil {
@@ -148,35 +165,36 @@ func (d *recordDecoder) readTerms(r *reader) ([]cache.Term, error) {
 		if index >= uint64(len(d.indexes)) {
 			return nil, fmt.Errorf("index %d is not named", index)
 		}
-		terms[i] = cache.Term{Index: d.indexes[index], Value: d.share(value)}
+		terms[i] = d.term(i, index, value)
 	}
 	return terms, nil
 }
 
-// cut takes n terms off the current chunk.
-func (d *recordDecoder) cut(n int) []cache.Term {
-	if n > termChunk/4 {
-		return make([]cache.Term, n)
+// term is what is written in a place of a record. Records in order of their keys mostly have
+// in a place what the one before has.
+func (d *recordDecoder) term(i int, index uint64, value []byte) term {
+	if i < len(d.before) && d.before[i].index == index && d.before[i].value == string(value) {
+		return d.before[i].term
 	}
-	if n > len(d.terms) {
-		d.terms = make([]cache.Term, termChunk)
+	t := d.intern(index, value)
+	if len(d.before) <= i {
+		d.before = append(d.before, make([]place, i+1-len(d.before))...)
 	}
-	terms := d.terms[:n:n]
-	d.terms = d.terms[n:]
-	return terms
+	d.before[i] = place{index, t.Value().Value, t}
+	return t
 }
 
-// share returns value as a string, the same one for equal values.
-func (d *recordDecoder) share(value []byte) string {
-	if s, ok := d.values[string(value)]; ok {
-		return s
+// intern is unique.Make for who asks for the same values again and again.
+func (d *recordDecoder) intern(index uint64, value []byte) term {
+	if t, ok := d.values[index][string(value)]; ok {
+		return t
 	}
-	if len(d.values) >= valuesLimit {
-		clear(d.values)
+	if d.values[index] == nil || len(d.values[index]) >= valuesLimit {
+		d.values[index] = make(map[string]term)
 	}
-	s := string(value)
-	d.values[s] = s
-	return s
+	t := unique.Make(cache.Term{Index: d.indexes[index], Value: string(value)})
+	d.values[index][t.Value().Value] = t
+	return t
 }
 
 // reader takes numbers and strings off the front of b. After the first error

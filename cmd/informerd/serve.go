@@ -259,6 +259,8 @@ func openSnapshot(c *config.Config, log *slog.Logger) (db store, reason string) 
 	if err == nil { // without its keys nothing may be written
 		file, ferr := persist.Open(persist.Options{Path: cfg.Path, Keys: keys, Log: log})
 		if ferr == nil {
+			held := file.Stats()
+			collect.Expect(uint64(max(0, held.FileBytes-held.FreeBytes)))
 			return file, ""
 		}
 		err = ferr

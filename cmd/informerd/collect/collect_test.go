@@ -54,6 +54,27 @@ func TestBound(t *testing.T) {
 	stop()
 }
 
+// TestExpect: where much is about to be live nothing is collected until it is, and then as
+// usual.
+func TestExpect(t *testing.T) {
+	if _, told := os.LookupEnv("GOGC"); told {
+		t.Skip("GOGC is set")
+	}
+	AsUsual()
+	stop := Bound()
+	defer stop()
+	runtime.GC()
+	Expect(64 << 20)
+	for deadline := time.Now().Add(time.Minute); percent() <= 2*usual; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d %%", percent())
+		}
+	}
+	held := make([]byte, 64<<20)
+	awaitPercent(t, func(p int) bool { return p == usual })
+	runtime.KeepAlive(held)
+}
+
 func awaitPercent(t *testing.T, good func(int) bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !good(percent()); time.Sleep(lookInterval) {

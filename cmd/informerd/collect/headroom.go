@@ -21,6 +21,22 @@ const (
 	lookInterval = 250 * time.Millisecond
 )
 
+// expected holds how many bytes are about to be live, see Expect.
+var expected = make(chan uint64, 1)
+
+// expectedFor is how long it is waited for them.
+const expectedFor = 30 * time.Second
+
+// Expect says that so many bytes are about to be read that stay: as long as they come, all that
+// is collected again and again is hardly any garbage. So the next collection is due when they
+// are there, or after half a minute. It is for a process that Bound is called for, at its start.
+func Expect(bytes uint64) {
+	select {
+	case expected <- bytes:
+	default:
+	}
+}
+
 // Bound lets garbage lie about as usual, and less of it, for what is live, the more is live,
 // until stop is called. Where GOGC says how much may, nothing changes.
 func Bound() (stop func()) {
@@ -35,21 +51,42 @@ func Bound() (stop func()) {
 }
 
 func look(ctx context.Context) {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
-	for now := usual; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		metrics.Read(live)
-		if next := percentOf(live[0].Value.Uint64()); next != now {
+	now := usual
+	adapt := func(next int) {
+		if next != now {
 			set(next)
 			now = next
 		}
 	}
+	var patience time.Time // until when what is expected is waited for
+	var enough uint64      // live bytes that there are when it is there
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case bytes := <-expected:
+			before := max(1, live())
+			patience, enough = time.Now().Add(expectedFor), before+bytes/2
+			adapt(max(usual, int(min(bytes*100/before, most))))
+		case <-tick.C:
+			if l := live(); l >= enough || time.Now().After(patience) {
+				enough = 0
+				adapt(percentOf(l))
+			}
+		}
+	}
+}
+
+// most is the most percent that is set, which is without a limit for any copy.
+const most = 1 << 20
+
+// live is how many bytes the last collection found to be in use.
+func live() uint64 {
+	l := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(l)
+	return l[0].Value.Uint64()
 }
 
 // percentOf is how much garbage may lie about beside so many live bytes, in percent of them.

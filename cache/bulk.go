@@ -1,0 +1,121 @@
+package cache
+
+import (
+	"slices"
+	"sync"
+)
+
+// loadAll enters all of objects, which are in the order of their keys, each with a key of its
+// own, into contents that have none. What comes of it is what put makes of one after the
+// other: rows are numbers in that order, so that whatever holds rows is added to at its end.
+func (c *contents) loadAll(objects []*Object) {
+	c.rows = append(c.rows, objects...)
+	c.live.AddRange(0, uint64(len(objects)))
+	var indexed sync.WaitGroup
+	indexed.Go(func() { c.indexes.loadAll(objects) })
+	for row, o := range objects {
+		c.tree.Load(entry{o, uint32(row)})
+		c.account(o, 1)
+	}
+	c.created.loadAll(objects)
+	indexed.Wait()
+}
+
+// loadAll enters objects that are in the order of their rows into indexes without any.
+func (x indexes) loadAll(objects []*Object) {
+	known := map[handle]loadedTerm{}
+	// What one object has in one place of its terms the next one mostly has, too: pods of one
+	// owner differ in hardly any.
+	var before []handle
+	var lately []loadedTerm
+	for row, o := range objects {
+		for len(lately) < len(o.terms) {
+			lately = append(lately, loadedTerm{})
+		}
+		for i, h := range o.terms {
+			if i >= len(before) || before[i] != h {
+				t, ok := known[h]
+				if !ok {
+					t = x.loaded(h)
+					known[h] = t
+				}
+				lately[i] = t
+			}
+			lately[i].add(uint32(row))
+		}
+		before = o.terms
+	}
+	for _, idx := range x {
+		idx.values.loadAll(idx.postings)
+	}
+}
+
+// loadedTerm is where the rows of a term belong. It is empty for one of an index that there is
+// not, as after a change of the configuration.
+type loadedTerm struct {
+	rows, group *posting
+}
+
+// loaded makes the postings of a term that no object had before.
+func (x indexes) loaded(h handle) (t loadedTerm) {
+	idx := x[h.Value().Index]
+	if idx == nil {
+		return t
+	}
+	t.rows = &posting{}
+	idx.postings[h] = t.rows
+	if idx.groups != nil {
+		t.group = idx.group(h.Value())
+	}
+	return t
+}
+
+func (t loadedTerm) add(row uint32) {
+	if t.rows != nil {
+		t.rows.load(row)
+	}
+	if t.group != nil {
+		t.group.load(row)
+	}
+}
+
+// load is add of a row that is not before any that the posting has.
+func (p *posting) load(row uint32) {
+	n := len(p.few)
+	switch {
+	case p.bits != nil:
+		p.bits.Add(row)
+	case n == 0 || n < maxFew && p.few[n-1] < row:
+		p.few = append(p.few, row)
+	default:
+		p.add(row)
+	}
+}
+
+// loadAll makes values that are none those that have postings.
+func (v *values) loadAll(postings map[handle]*posting) {
+	all := make([]handle, 0, len(postings))
+	for h := range postings {
+		all = append(all, h)
+	}
+	slices.SortFunc(all, compareText)
+	for _, h := range all {
+		v.add(h)
+	}
+}
+
+// loadAll enters objects that are in the order of their rows into a creation without any.
+func (c *creation) loadAll(objects []*Object) {
+	births := make([]birth, 0, len(objects))
+	for row, o := range objects {
+		if b, ok := birthOf(uint32(row), o); ok {
+			births = append(births, b)
+		} else {
+			c.unsure.load(uint32(row))
+		}
+	}
+	slices.SortFunc(births, birth.compare)
+	for _, b := range births {
+		c.tree.Load(b)
+	}
+}
