@@ -45,6 +45,7 @@ type column struct {
 	// numbering is how often the texts have lost their numbers. known are of the present ones.
 	numbering int
 	known     []*verdicts // those of the latest questions first
+	ranked    []*ranks    // those that were made last are last
 }
 
 func newColumn(of *columns, name string, paths []rawjson.Path) *column {
@@ -248,7 +249,7 @@ func (c *column) renumberLocked(n *renumbering) {
 func (c *column) forgetLocked() {
 	c.of.bytes.Add(-c.bytes.Swap(0))
 	c.codes, c.texts, c.rows, c.lost = codes{taken: c.codes.taken}, texts{}, 0, 0
-	c.known = nil
+	c.known, c.ranked = nil, nil
 	c.numbering++
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -234,7 +234,7 @@ func columnOf(s *Store, objects int, names ...string) *columnAt {
 		}
 		paths = append(paths, p)
 	}
-	m, err := s.Matcher(Query{Reads: paths})
+	m, err := s.Matcher(Query{Reads: [][]rawjson.Path{paths}})
 	if err != nil {
 		panic(err)
 	}
@@ -466,7 +466,7 @@ func TestColumnsAtOnce(t *testing.T) {
 			}
 			for round := range 12 {
 				paths := mustPaths(t, "spec.n", "metadata.resourceVersion")
-				found, err := s.Select(t.Context(), Query{Sort: order, Reads: paths})
+				found, err := s.Select(t.Context(), Query{Sort: order, Reads: [][]rawjson.Path{paths}})
 				if err != nil {
 					t.Error(err)
 					return
@@ -482,7 +482,7 @@ func TestColumnsAtOnce(t *testing.T) {
 				}
 				total := 0
 				var mu sync.Mutex
-				if err := found.Tally(paths).Read(t.Context(), func(_, objects int, _ []byte) error {
+				if err := found.Tally(paths).Read(t.Context(), func(_, objects int, _ Sets, _ []byte) error {
 					mu.Lock()
 					total += objects
 					mu.Unlock()
@@ -504,17 +504,34 @@ func TestColumnsAtOnce(t *testing.T) {
 	}
 }
 
-// TestTallies: what is summed up over a column is what the objects have one by one.
+// TestTallies: what is summed up over columns is what the objects have one by one: of each set
+// by itself, whether all, some or none of what is read is at hand, and while that changes.
 func TestTallies(t *testing.T) {
+	for name, sets := range map[string][][]rawjson.Path{
+		"one":     {mustPaths(t, "spec.n", "status.n")},
+		"several": {mustPaths(t, "spec.n", "status.n"), mustPaths(t, "status.n"), nil, mustPaths(t, "spec.n"), mustPaths(t, "spec.nothing")},
+	} {
+		t.Run(name, func(t *testing.T) { testTallies(t, sets) })
+	}
+}
+
+func testTallies(t *testing.T, sets [][]rawjson.Path) {
 	s := numberedStore(t, 700)
-	paths := mustPaths(t, "spec.n", "status.n")
-	tally := func(r *Result) map[string]int {
-		counts := map[string]int{}
+	tally := func(r *Result) []map[string]int {
+		counts := make([]map[string]int, len(sets))
 		var mu sync.Mutex
-		if err := r.Tally(paths).Read(t.Context(), func(_, objects int, json []byte) error {
+		if err := r.Tally(sets...).Read(t.Context(), func(_, objects int, of Sets, json []byte) error {
 			mu.Lock()
 			defer mu.Unlock()
-			counts[string(rawjson.NewExcerpt(paths).Append(nil, json))] += objects
+			for i, paths := range sets {
+				if !of.Has(i) {
+					continue
+				}
+				if counts[i] == nil {
+					counts[i] = map[string]int{}
+				}
+				counts[i][string(rawjson.NewExcerpt(paths).Append(nil, json))] += objects
+			}
 			return nil
 		}); err != nil {
 			t.Fatal(err)
@@ -525,7 +542,13 @@ func TestTallies(t *testing.T) {
 		for i := range 5 * round {
 			s.Apply("", Modified, numbered(t, s, i, i%13, 2000+1000*round+i))
 		}
-		q := Query{Namespaces: []string{"team-[1-4]"}, Reads: paths}
+		if round == columnAfter+3 && len(sets) > 1 { // one of them begins anew
+			x := s.contents.columns
+			x.mu.Lock()
+			x.drop(x.sets[columnName(sets[1])])
+			x.mu.Unlock()
+		}
+		q := Query{Namespaces: []string{"team-[1-4]"}, Reads: sets}
 		found, err := s.Select(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
@@ -535,8 +558,23 @@ func TestTallies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := tally(found), tally(whole); !maps.Equal(got, want) {
+		got, want := tally(found), tally(whole)
+		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("round %d: %v, want %v", round, got, want)
+		}
+		for i := range sets {
+			n := 0
+			for _, objects := range got[i] {
+				n += objects
+			}
+			if n != len(found.Objects) {
+				t.Errorf("round %d: set %d counts %d objects of %d", round, i, n, len(found.Objects))
+			}
+		}
+	}
+	for _, c := range s.contents.columns.infos() {
+		if c.Kept && c.Objects == 0 {
+			t.Errorf("nothing is kept of %v", c.Paths)
 		}
 	}
 }
@@ -568,7 +606,7 @@ func TestColumnsThatDoNotFit(t *testing.T) {
 	v := mustPaths(t, "spec.v")
 	ask := func(version int) *Result {
 		t.Helper()
-		r, err := s.Select(t.Context(), Query{Filter: pathFilter{v[0], fmt.Sprintf("%0300d", version), &atLeast{}}, Reads: mustPaths(t, "status.n")})
+		r, err := s.Select(t.Context(), Query{Filter: pathFilter{v[0], fmt.Sprintf("%0300d", version), &atLeast{}}, Reads: [][]rawjson.Path{mustPaths(t, "status.n")}})
 		if err != nil || len(r.Objects) != 1 {
 			t.Fatalf("%d objects have version %d, want 1 (%v)", len(r.Objects), version, err)
 		}
@@ -580,7 +618,7 @@ func TestColumnsThatDoNotFit(t *testing.T) {
 			ask(version)
 		}
 	}
-	slow, err := s.Select(t.Context(), Query{Reads: v})
+	slow, err := s.Select(t.Context(), Query{Reads: [][]rawjson.Path{v}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -594,7 +632,7 @@ func TestColumnsThatDoNotFit(t *testing.T) {
 			ask(version)
 		}
 		others := mustPaths(t, "metadata.uid", "spec.v", fmt.Sprint("status.m", version%3))
-		r, err := s.Select(t.Context(), Query{Reads: others})
+		r, err := s.Select(t.Context(), Query{Reads: [][]rawjson.Path{others}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -615,7 +653,7 @@ func TestColumnsInTurn(t *testing.T) {
 	for range 20 {
 		for _, name := range []string{"spec.v", "metadata.uid", "status.n"} {
 			paths := mustPaths(t, name)
-			r, err := s.Select(t.Context(), Query{Reads: paths})
+			r, err := s.Select(t.Context(), Query{Reads: [][]rawjson.Path{paths}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -668,12 +706,12 @@ func TestTallyOfAPage(t *testing.T) {
 	s := numberedStore(t, 600)
 	paths := mustPaths(t, "spec.n")
 	for range columnAfter + 2 {
-		page, err := s.Page(t.Context(), Query{Reads: paths}, 10, "")
+		page, err := s.Page(t.Context(), Query{Reads: [][]rawjson.Path{paths}}, 10, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		var total atomic.Int64
-		if err := page.Tally(paths).Read(t.Context(), func(_, objects int, _ []byte) error { total.Add(int64(objects)); return nil }); err != nil || total.Load() != 10 {
+		if err := page.Tally(paths).Read(t.Context(), func(_, objects int, _ Sets, _ []byte) error { total.Add(int64(objects)); return nil }); err != nil || total.Load() != 10 {
 			t.Errorf("%d objects of 10, %v", total.Load(), err)
 		}
 	}

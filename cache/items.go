@@ -78,12 +78,3 @@ func (x *items) append(dst []byte, item int) ([]byte, error) {
 	}
 	return x.at.append(dst, x.rows[i], x.objects[i])
 }
-
-// counts are how many objects each item is of.
-func (x *items) counts() []int {
-	counts := make([]int, x.len())
-	for i := range x.objects {
-		counts[x.item(i)]++
-	}
-	return counts
-}

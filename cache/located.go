@@ -81,7 +81,7 @@ func (s *Store) columnsLocked(m *Matcher, objects int) (all []*columnAt) {
 		return nil
 	}
 	var names []string
-	for _, paths := range [][]rawjson.Path{m.scan.columnPaths(), m.query.Sort.columnPaths(m.extraction), m.query.Reads} {
+	for _, paths := range append([][]rawjson.Path{m.scan.columnPaths(), m.query.Sort.columnPaths(m.extraction)}, m.query.Reads...) {
 		name := columnName(paths)
 		if slices.Contains(names, name) {
 			continue // one question is asked once

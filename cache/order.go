@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,12 +82,35 @@ func (o Order) Sort(ctx context.Context, objects []*Object) error {
 // if they are all of one extraction, and returns the paths that were read from the JSON, or an
 // excerpt of it, instead of an index.
 func (o Order) sort(ctx context.Context, l *located, of *extraction) ([]rawjson.Path, error) {
+	if paths, at := o.within(l, of); at != nil {
+		order, err := o.rank(ctx, l, at)
+		if err != nil {
+			return nil, err
+		}
+		if order != nil {
+			l.arrange(order)
+			return paths, nil
+		}
+	}
 	values, err := o.values(ctx, l, of)
 	if err != nil {
 		return nil, err
 	}
 	l.arrange(values.order(o.directions()))
 	return values.paths, nil
+}
+
+// within is the column that has all that o is about; nil: there is none, or an index or the
+// objects themselves have some of it.
+func (o Order) within(l *located, of *extraction) (paths []rawjson.Path, at *columnAt) {
+	if of == nil || slices.ContainsFunc(o, func(k OrderKey) bool {
+		_, indexed := of.indexOf(k.Path)
+		return Computed(k.Path) || heldValue(k.Path) != nil || indexed
+	}) {
+		return nil, nil
+	}
+	paths = o.columnPaths(of)
+	return paths, l.column(paths)
 }
 
 // sort sorts objects, which match, by the order of the query.
@@ -276,15 +300,33 @@ func (x *items) spread(column scalar.Column) scalar.Column {
 // read finds the values of items at paths, for the keys of these numbers, and those that are
 // made of the object as a whole.
 func (o Order) read(ctx context.Context, x *items, paths []rawjson.Path, columns, made []int) ([]scalar.Column, error) {
+	values, err := o.readTexts(ctx, x.len(), x.append, paths, columns, made)
+	if item, ok := errors.AsType[*textError](err); ok {
+		return nil, fmt.Errorf("read %s: %w", x.objects[x.object(item.text)].Key(), item.err)
+	}
+	return values, err
+}
+
+// textError is of one of many texts.
+type textError struct {
+	text int
+	err  error
+}
+
+func (e *textError) Error() string { return fmt.Sprintf("text %d: %v", e.text, e.err) }
+func (e *textError) Unwrap() error { return e.err }
+
+// readTexts is read of n texts: write appends text i. What is wrong with one is a textError.
+func (o Order) readTexts(ctx context.Context, n int, write func(dst []byte, i int) ([]byte, error), paths []rawjson.Path, columns, made []int) ([]scalar.Column, error) {
 	extractor, err := rawjson.CompileExtractor(paths)
 	if err != nil {
 		return nil, invalidf("sort", "%v", err)
 	}
 	values := make([]scalar.Column, len(o))
 	for _, c := range slices.Concat(columns, made) {
-		values[c] = make(scalar.Column, x.len())
+		values[c] = make(scalar.Column, n)
 	}
-	err = readItems(ctx, x.len(), x.append, func(_ context.Context, _, i int, json []byte) error {
+	err = readItems(ctx, n, write, func(_ context.Context, _, i int, json []byte) error {
 		for _, c := range made {
 			if s := o[c].Value(json); !s.Missing() {
 				values[c][i] = []scalar.Value{s}
@@ -298,7 +340,7 @@ func (o Order) read(ctx context.Context, x *items, paths []rawjson.Path, columns
 			return true
 		})
 		if err != nil {
-			return fmt.Errorf("read %s: %w", x.objects[x.object(i)].Key(), err)
+			return &textError{i, err}
 		}
 		return nil
 	})

@@ -31,9 +31,9 @@ type Query struct {
 	// decides between objects that are equal in it.
 	Sort Order
 	// Reads are what else the answer will read of all objects that are found, and nothing
-	// beyond: Result has it at hand then where it has been asked about again and again. It has
-	// no part in what is found.
-	Reads []rawjson.Path
+	// beyond: sets of paths, each of which is read by itself. Result has it at hand then where
+	// it has been asked about again and again. It has no part in what is found.
+	Reads [][]rawjson.Path
 }
 
 // digest tells queries apart, for continue tokens.

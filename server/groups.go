@@ -75,25 +75,28 @@ func (q *query) byCluster() bool {
 	return q.severalClusters && slices.Contains(slices.Concat(q.summary.GroupBy, q.summary.Facets), clusterPath)
 }
 
-// fieldPaths are what is read of the objects themselves.
-func (q *query) fieldPaths() []rawjson.Path {
-	paths := q.summary.Paths()
+// fieldSets are what is read of the objects themselves, by set.
+func (q *query) fieldSets() [][]rawjson.Path {
+	sets := q.summary.Sets()
 	if q.byCluster() {
-		paths = slices.DeleteFunc(paths, func(p rawjson.Path) bool { return p == clusterPath })
+		for i := range sets {
+			sets[i] = slices.DeleteFunc(sets[i], func(p rawjson.Path) bool { return p == clusterPath })
+		}
 	}
-	return paths
+	return sets
 }
 
 // summarize unpacks objects only if it has to: how many there are of a kind, or in a
 // namespace, is known without.
 func (q *query) summarize(ctx context.Context, f foundObjects) (*summary.Summary, error) {
-	wanted, paths := q.summary, q.fieldPaths()
+	wanted, sets := q.summary, q.fieldSets()
+	paths := slices.Concat(sets...)
 	wanted.Unique = !slices.ContainsFunc(f.kinds, func(k *viewed) bool { return k.view.Spec.Aggregated })
 	switch {
 	case wanted.Computed():
 		return summary.SummarizeAs(ctx, wanted, f.objects, q.withClusters(&f, judgedJSON(f.objects, time.Now())))
 	case len(paths) == 0 || cache.IdentityOf(paths) == 0:
-		return summary.SummarizeTallies(ctx, wanted, q.parts(&f, paths))
+		return summary.SummarizeTallies(ctx, wanted, q.parts(&f, sets))
 	}
 	return summary.SummarizeAs(ctx, wanted, f.objects, q.withClusters(&f, func(dst []byte, i int) ([]byte, error) {
 		if named, ok := f.of(i).view.Spec.AppendIdentity(dst, f.objects[i], cache.WholeIdentity); ok {
@@ -104,10 +107,10 @@ func (q *query) summarize(ctx context.Context, f foundObjects) (*summary.Summary
 }
 
 // parts are the objects of each resource.
-func (q *query) parts(f *foundObjects, paths []rawjson.Path) []summary.Part {
+func (q *query) parts(f *foundObjects, sets [][]rawjson.Path) []summary.Part {
 	parts := make([]summary.Part, len(f.results))
 	for i, found := range f.results {
-		parts[i].Tally = found.Tally(paths)
+		parts[i].Tally = found.Tally(sets...)
 		if q.byCluster() {
 			parts[i].Members = clusterMember(f.kinds[f.found[i]].view.Spec.Cluster)
 		}
@@ -131,16 +134,16 @@ func (q *query) withClusters(f *foundObjects, write func(dst []byte, i int) ([]b
 }
 
 // reads are what is read of all objects that are found.
-func (q *query) reads() []rawjson.Path {
+func (q *query) reads() [][]rawjson.Path {
 	switch {
 	case !q.needsAll() && (q.limit > 0 || q.watch || q.named != 0):
 		return nil // a page is few objects, and a stream tells each by itself
 	case !q.needsAll():
-		return q.paths
-	case q.summary.Computed() || cache.IdentityOf(q.fieldPaths()) != 0:
+		return [][]rawjson.Path{q.paths}
+	case q.summary.Computed() || cache.IdentityOf(slices.Concat(q.fieldSets()...)) != 0:
 		return nil
 	default:
-		return q.fieldPaths()
+		return q.fieldSets()
 	}
 }
 

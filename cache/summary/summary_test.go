@@ -285,7 +285,7 @@ func model(t *testing.T, q Query, objects []*cache.Object) *Summary {
 	for _, o := range objects {
 		json, err := o.AppendJSON(nil)
 		if err == nil {
-			err = c.add(json, 1)
+			err = c.add(json, 1, everySet)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -312,11 +312,11 @@ func TestManyAtOnce(t *testing.T) {
 			}{
 				{`{"k":"a","v":` + value + `}`, 1 + 6*(i%3)}, {`{"k":["a","b"],"v":` + other + `}`, 3 + j%5}, {`{"k":"b","v":` + value + `}`, 2},
 			} {
-				if err := at.add([]byte(part.json), part.times); err != nil {
+				if err := at.add([]byte(part.json), part.times, everySet); err != nil {
 					t.Fatal(err)
 				}
 				for range part.times {
-					if err := one.add([]byte(part.json), 1); err != nil {
+					if err := one.add([]byte(part.json), 1, everySet); err != nil {
 						t.Fatal(err)
 					}
 				}
