@@ -23,7 +23,6 @@ func (c *contents) loadAll(objects []*Object) {
 
 // loadAll enters objects that are in the order of their rows into indexes without any.
 func (x indexes) loadAll(objects []*Object) {
-	known := map[handle]loadedTerm{}
 	// What one object has in one place of its terms the next one mostly has, too: pods of one
 	// owner differ in hardly any.
 	var before []handle
@@ -34,12 +33,7 @@ func (x indexes) loadAll(objects []*Object) {
 		}
 		for i, h := range o.terms {
 			if i >= len(before) || before[i] != h {
-				t, ok := known[h]
-				if !ok {
-					t = x.loaded(h)
-					known[h] = t
-				}
-				lately[i] = t
+				lately[i] = x.loaded(h)
 			}
 			lately[i].add(uint32(row))
 		}
@@ -56,14 +50,16 @@ type loadedTerm struct {
 	rows, group *posting
 }
 
-// loaded makes the postings of a term that no object had before.
+// loaded are the postings of a term, which are made where no object had it before.
 func (x indexes) loaded(h handle) (t loadedTerm) {
 	idx := x[h.Value().Index]
 	if idx == nil {
 		return t
 	}
-	t.rows = &posting{}
-	idx.postings[h] = t.rows
+	if t.rows = idx.postings[h]; t.rows == nil {
+		t.rows = &posting{}
+		idx.postings[h] = t.rows
+	}
 	if idx.groups != nil {
 		t.group = idx.group(h.Value())
 	}

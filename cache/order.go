@@ -82,16 +82,6 @@ func (o Order) Sort(ctx context.Context, objects []*Object) error {
 // if they are all of one extraction, and returns the paths that were read from the JSON, or an
 // excerpt of it, instead of an index.
 func (o Order) sort(ctx context.Context, l *located, of *extraction) ([]rawjson.Path, error) {
-	if paths, at := o.within(l, of); at != nil {
-		order, err := o.rank(ctx, l, at)
-		if err != nil {
-			return nil, err
-		}
-		if order != nil {
-			l.arrange(order)
-			return paths, nil
-		}
-	}
 	values, err := o.values(ctx, l, of)
 	if err != nil {
 		return nil, err
@@ -118,7 +108,26 @@ func (m *Matcher) sort(ctx context.Context, l *located) ([]rawjson.Path, error) 
 	if len(m.query.Sort) == 0 || len(l.objects) < 2 {
 		return nil, nil
 	}
+	if m.scope.all { // ranks are of all texts, also those of objects that others may not see
+		if paths, ok, err := m.query.Sort.sortByRanks(ctx, l, m.extraction); ok || err != nil {
+			return paths, err
+		}
+	}
 	return m.query.Sort.sort(ctx, l, m.extraction)
+}
+
+// sortByRanks is sort that looks at no value, if the ranks of the texts of a column say it all.
+func (o Order) sortByRanks(ctx context.Context, l *located, of *extraction) (paths []rawjson.Path, ok bool, err error) {
+	paths, at := o.within(l, of)
+	if at == nil {
+		return nil, false, nil
+	}
+	order, err := o.rank(ctx, l, at)
+	if order == nil || err != nil {
+		return nil, false, err
+	}
+	l.arrange(order)
+	return paths, true, nil
 }
 
 // columnPaths are what has to be read of the objects of an extraction if no index has it; nil:

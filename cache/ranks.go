@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/informerd/informerd/cache/rawjson"
@@ -94,7 +95,11 @@ func (at *columnAt) ranks(ctx context.Context, o Order, codes []uint32) (*ranks,
 			return nil, nil
 		}
 		var err error
-		if r, err = newRanks(ctx, o, &texts); err != nil {
+		r, err = newRanks(ctx, o, &texts)
+		if _, ok := errors.AsType[*textError](err); ok {
+			return nil, nil // it may be of an object that is not asked about
+		}
+		if err != nil {
 			return nil, err
 		}
 		at.keepRanks(r)
@@ -129,18 +134,21 @@ func (at *columnAt) keepRanks(r *ranks) {
 	if c.numbering != at.numbering || c.closed {
 		return
 	}
-	give := func(i int) {
-		c.take(-c.ranked[i].bytes())
+	i := slices.IndexFunc(c.ranked, func(other *ranks) bool { return other.order == r.order })
+	if i < 0 && len(c.ranked) >= ranksKept {
+		i = 0
+	}
+	var freed int64
+	if i >= 0 {
+		freed = c.ranked[i].bytes()
+	}
+	if !c.take(r.bytes() - freed) {
+		return
+	}
+	if i >= 0 {
 		c.ranked = slices.Delete(c.ranked, i, i+1)
 	}
-	if i := slices.IndexFunc(c.ranked, func(other *ranks) bool { return other.order == r.order }); i >= 0 {
-		give(i)
-	} else if len(c.ranked) >= ranksKept {
-		give(0)
-	}
-	if c.take(r.bytes()) {
-		c.ranked = append(c.ranked, r)
-	}
+	c.ranked = append(c.ranked, r)
 }
 
 // newRanks ranks all texts.

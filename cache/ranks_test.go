@@ -27,7 +27,7 @@ func sortable(t testing.TB, s *Store, r *rand.Rand, i, version int, values []str
 // objects change.
 func TestRanks(t *testing.T) {
 	for name, values := range map[string][]string{
-		"numbers":    {"1", "2", "10", "-3", "2.5", "9007199254740993", "9007199254740992"},
+		"numbers":    {"1", "2", "10", "-3", "2.5", "9007199254740993", "9007199254740992.0", "9007199254740992"},
 		"quantities": {`"500m"`, `"1"`, `"1Gi"`, "2", "0.1", `"100n"`},
 		"times":      {`"2026-01-02T00:00:00Z"`, `"2025-12-31T23:59:59Z"`, `"2026-01-02T01:00:00+02:00"`},
 		"texts":      {`"b"`, `"a"`, `"B"`, `"10.1.2.3"`, `"10.1.10.3"`, `""`, "true"},

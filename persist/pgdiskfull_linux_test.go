@@ -78,10 +78,12 @@ func TestPostgresDiskFull(t *testing.T) {
 		t.Errorf("Commit() = %v without a log, want %v", err, cache.ErrAway)
 	}
 	makeRoom()
-	if !s.Running() {
-		s.Up()
-	}
-	eventually(t, "saving goes on after the server has come back", func() bool { return change() == nil })
+	eventually(t, "saving goes on after the server has come back", func() bool {
+		if !s.Running() { // it may end only now
+			s.Up()
+		}
+		return change() == nil
+	})
 	for _, p := range []*Postgres{p, openPostgres(t, s)} {
 		if err := isSaved(p); err != nil {
 			t.Errorf("after the server has come back: %v", err)

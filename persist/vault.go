@@ -233,8 +233,10 @@ func (v *vault) decrypt(to, place, envelope []byte) ([]byte, error) {
 	if envelope[0] != envelopeVersion {
 		return nil, fmt.Errorf("envelope version %d is not known", envelope[0])
 	}
+	// It may lie in a mapping that cannot be read, which must not be found out with the lock.
+	salt := [saltSize]byte(envelope[1:])
 	v.mu.Lock()
-	aead, err := v.ofSaltLocked([saltSize]byte(envelope[1:]))
+	aead, err := v.ofSaltLocked(salt)
 	v.mu.Unlock()
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ package scalar
 import (
 	"cmp"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -198,15 +199,21 @@ func missing(k Key) int {
 	return 0
 }
 
-// compareNumbers is exact for integers that a float64 cannot hold.
+// compareNumbers is exact for numbers that a float64 cannot hold: three of them must not be in
+// another order than each two.
 func compareNumbers(k, o Key) int {
-	if c := cmp.Compare(k.float, o.float); c != 0 || math.Abs(k.float) < 1<<53 {
+	if c := cmp.Compare(k.float, o.float); c != 0 || math.Abs(k.float) < 1<<53 || math.IsInf(k.float, 0) {
 		return c
 	}
 	a, errA := strconv.ParseInt(k.value.Text, 10, 64)
 	b, errB := strconv.ParseInt(o.value.Text, 10, 64)
-	if errA != nil || errB != nil {
+	if errA == nil && errB == nil {
+		return cmp.Compare(a, b)
+	}
+	x, okX := new(big.Rat).SetString(k.value.Text)
+	y, okY := new(big.Rat).SetString(o.value.Text)
+	if !okX || !okY {
 		return 0
 	}
-	return cmp.Compare(a, b)
+	return x.Cmp(y)
 }

@@ -77,7 +77,7 @@ func (r *keeper) watchAccess(ctx context.Context, a *access, disco *discovery.Di
 		now, err := r.way()
 		if err == nil {
 			if now.same(a) {
-				said, moved = "", false
+				said, moved, no = "", false, rejected{}
 				continue
 			}
 			var due bool

@@ -70,9 +70,25 @@ func TestExpect(t *testing.T) {
 			t.Fatalf("%d %%", percent())
 		}
 	}
+	time.Sleep(3 * lookInterval)
+	if p := percent(); p <= 2*usual {
+		t.Errorf("%d %% a moment later, when nothing has come yet", p)
+	}
 	held := make([]byte, 64<<20)
 	awaitPercent(t, func(p int) bool { return p == usual })
 	runtime.KeepAlive(held)
+}
+
+// TestPercentUntil: however much is live, the next collection is due at the goal.
+func TestPercentUntil(t *testing.T) {
+	const mb = 1 << 20
+	for _, test := range []struct{ live, goal, want uint64 }{
+		{0, 64 * mb, 1600}, {1 * mb, 64 * mb, 1575}, {8 * mb, 600 * mb, 7400}, {200 * mb, 600 * mb, 200}, {599 * mb, 600 * mb, 0}, {700 * mb, 600 * mb, 0}, {5 * mb, 0, 0},
+	} {
+		if got := percentUntil(test.live, test.goal); got != int(test.want) {
+			t.Errorf("%d MB live, %d expected: %d %%, want %d", test.live/mb, test.goal/mb, got, test.want)
+		}
+	}
 }
 
 func awaitPercent(t *testing.T, good func(int) bool) {

@@ -2,6 +2,7 @@ package collect
 
 import (
 	"context"
+	"runtime/debug"
 	"runtime/metrics"
 	"sync"
 	"time"
@@ -27,9 +28,10 @@ var expected = make(chan uint64, 1)
 // expectedFor is how long it is waited for them.
 const expectedFor = 30 * time.Second
 
-// Expect says that so many bytes are about to be read that stay: as long as they come, all that
-// is collected again and again is hardly any garbage. So the next collection is due when they
-// are there, or after half a minute. It is for a process that Bound is called for, at its start.
+// Expect says that so many bytes are about to be read that stay: while they come, to look at all
+// of them again and again would find hardly any garbage. So the next collection is due when
+// there is as much, as far as half of the memory limit, and garbage is collected as usual
+// then, or after half a minute. It is for a process that Bound is called for, at its start.
 func Expect(bytes uint64) {
 	select {
 	case expected <- bytes:
@@ -61,23 +63,40 @@ func look(ctx context.Context) {
 		}
 	}
 	var patience time.Time // until when what is expected is waited for
-	var enough uint64      // live bytes that there are when it is there
+	var goal uint64        // how many live bytes there are when it is there
+	// Percentages are of what is live at each collection, so that they have to shrink with
+	// what is still to come: otherwise the next goal would be as many times as large.
+	look := func() {
+		l := live()
+		if time.Now().After(patience) || l >= goal {
+			goal = 0
+		}
+		adapt(max(percentOf(l), percentUntil(l, goal)))
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case bytes := <-expected:
-			before := max(1, live())
-			patience, enough = time.Now().Add(expectedFor), before+bytes/2
-			adapt(max(usual, int(min(bytes*100/before, most))))
+			patience, goal = time.Now().Add(expectedFor), live()+min(bytes, uint64(debug.SetMemoryLimit(-1))/2)
+			look()
 		case <-tick.C:
-			if l := live(); l >= enough || time.Now().After(patience) {
-				enough = 0
-				adapt(percentOf(l))
-			}
+			look()
 		}
 	}
 }
+
+// percentUntil is with how much garbage, in percent of so many live bytes, the next collection
+// comes when there is as much as goal.
+func percentUntil(live, goal uint64) int {
+	if live >= goal {
+		return 0
+	}
+	return int(min((goal-live)*100/max(live, leastHeap), most))
+}
+
+// leastHeap is the heap at which Go begins to collect with 100 %.
+const leastHeap = 4 << 20
 
 // most is the most percent that is set, which is without a limit for any copy.
 const most = 1 << 20
