@@ -74,10 +74,17 @@ func (r *keeper) watchAccess(ctx context.Context, a *access, disco *discovery.Di
 		if !moved && !r.reached().Follows && disco.Err() == nil && r.status().Reachable {
 			continue
 		}
+		// To read a kubeconfig takes ten times as long as to see that it is the same, and a
+		// hundred clusters look once a second.
+		if !moved && a.unchanged() {
+			said, no = "", rejected{}
+			continue
+		}
 		now, err := r.way()
 		if err == nil {
 			if now.same(a) {
 				said, moved, no = "", false, rejected{}
+				a.digest = now.digest
 				continue
 			}
 			var due bool

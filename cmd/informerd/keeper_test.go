@@ -386,6 +386,37 @@ func TestKeeperMovesOnce(t *testing.T) {
 	}
 }
 
+// TestKeeperReadsOnce: a kubeconfig is read again when something of its file has changed, and
+// not before.
+func TestKeeperReadsOnce(t *testing.T) {
+	api := newFakeAPI(t, "- Pod pods v1")
+	f := newFakeCaches()
+	path := kubeconfigFor(t, t.TempDir()+"/k", api.URL)
+	r := newKeeper(config.Cluster{Name: "c", Kubeconfig: path, Follows: true}, rulesOf(t, everything), f, slog.New(slog.DiscardHandler))
+	r.poll = 5 * time.Millisecond
+	var read atomic.Int64
+	r.load = func(c config.Cluster) (*access, error) {
+		read.Add(1)
+		return loadAccess(c)
+	}
+	runKeeper(t, r)
+	receive(t, f.connected)
+	receive(t, f.applied)
+	time.Sleep(50 * r.poll)
+	if n := read.Load(); n != 1 {
+		t.Errorf("it was read %d times", n)
+	}
+	kubeconfigFor(t, path, api.URL+"/")
+	receive(t, f.connected)
+	if n := read.Load(); n < 2 {
+		t.Errorf("it was read %d times, and has changed", n)
+	}
+	n := read.Load()
+	if time.Sleep(50 * r.poll); read.Load() != n {
+		t.Errorf("it was read %d times again, and has not changed since", read.Load()-n)
+	}
+}
+
 // TestKeeperJudges: what proves that a kubeconfig leads to another cluster.
 func TestKeeperJudges(t *testing.T) {
 	here, there := access{}, access{}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -26,6 +27,8 @@ type access struct {
 	// it was made from.
 	cluster config.Cluster
 	content string
+	// digest is of the files as they were before it was made of them; "" if there were none.
+	digest string
 	// plugin gives credentials; nil if none does.
 	plugin *execPlugin
 	// direct is how the API server itself is reached, where the cluster is reached through a
@@ -35,6 +38,31 @@ type access struct {
 
 // same reports whether both lead the same way.
 func (a *access) same(o *access) bool { return a.content == o.content && a.cluster.Equal(o.cluster) }
+
+// unchanged reports whether the files that it was made of are as they were. False says
+// nothing: how the cluster is reached may still be the same.
+func (a *access) unchanged() bool {
+	files, err := kubeconfigFiles(a.cluster.Kubeconfig)
+	return err == nil && a.digest != "" && a.digest == digestOf(files)
+}
+
+// digestOf is another one where the files or what is in them is another; "" if there are none, or
+// one cannot be read.
+func digestOf(files []string) string {
+	if len(files) == 0 {
+		return ""
+	}
+	all := sha256.New()
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return ""
+		}
+		fmt.Fprintf(all, "%q %d\n", name, len(data))
+		all.Write(data)
+	}
+	return string(all.Sum(nil))
+}
 
 // upstream is how the API server itself is reached: who asks, and what they may, is its word,
 // and what no copy has.
@@ -96,6 +124,7 @@ func existing(files []string) []string {
 func fromFiles(c config.Cluster, files []string) (*access, error) {
 	source := strings.Join(files, string(filepath.ListSeparator))
 	rules := &clientcmd.ClientConfigLoadingRules{Precedence: files}
+	digest := digestOf(files)
 	raw, err := rules.Load()
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %s: %w", source, err)
@@ -117,7 +146,7 @@ func fromFiles(c config.Cluster, files []string) (*access, error) {
 		return nil, fmt.Errorf("read kubeconfig %s: %w", source, err)
 	}
 	a := newAccess(c, rc, raw.Contexts[name].Namespace)
-	a.source, a.content = fmt.Sprintf("%s, context %s", source, name), string(content)
+	a.source, a.content, a.digest = fmt.Sprintf("%s, context %s", source, name), string(content), digest
 	return a, nil
 }
 
