@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -86,6 +87,9 @@ type Factory struct {
 	cancel context.CancelFunc
 	saver  saver
 	pulse  pulse // beats while Run runs
+
+	listing sync.Mutex  // guards listed, beside mu, which is taken before it
+	listed  []*Informer // all informers in order, nil after a change
 
 	applying sync.Mutex // one Apply at a time; taken before mu
 	mu       sync.RWMutex
@@ -320,6 +324,7 @@ func (f *Factory) takeOut(name string) (*cluster, []*Informer) {
 		// beginning by itself.
 		f.ended[i.resource] = time.Now()
 	}
+	f.listed = nil
 	f.leaving[name] = true
 	delete(f.clusters, name)
 	delete(f.names, name)
@@ -497,6 +502,7 @@ func (f *Factory) put(cluster string, gone, added []*Informer, all bool) {
 	for _, i := range added {
 		f.informers[i.resource] = i
 	}
+	f.listed = nil
 	f.names[cluster] = names.New(specsOf(f.ofLocked(cluster)))
 	f.discovered[cluster] = f.discovered[cluster] || all
 }
@@ -540,12 +546,13 @@ func (f *Factory) Informer(r cache.Resource) (*Informer, error) {
 func (f *Factory) Informers() []*Informer {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	out := make([]*Informer, 0, len(f.informers))
-	for _, i := range f.informers {
-		out = append(out, i)
+	f.listing.Lock()
+	defer f.listing.Unlock()
+	// To put thousands in order takes longer than most of what is asked of them, and many ask.
+	if f.listed == nil {
+		f.listed = slices.SortedFunc(maps.Values(f.informers), func(a, b *Informer) int { return a.resource.Compare(b.resource) })
 	}
-	slices.SortFunc(out, func(a, b *Informer) int { return a.resource.Compare(b.resource) })
-	return out
+	return slices.Clone(f.listed)
 }
 
 func (f *Factory) of(cluster string) []*Informer {
