@@ -152,15 +152,14 @@ func (e *extraction) indexOf(path rawjson.Path) (string, bool) {
 	return "", false
 }
 
-var documents = sync.Pool{New: func() any { return new(rawjson.Document) }}
-
 var errNoName = errors.New("object has no metadata.name")
 
 // object reads raw. Its data is not set yet: the JSON to keep is appended to
 // buf. unindexed is how many values could not be indexed.
 func (e *extraction) object(raw, buf []byte, apiVersion, kind string) (o *Object, plain []byte, unindexed int, err error) {
-	doc := documents.Get().(*rawjson.Document)
-	defer documents.Put(doc)
+	r := recents.Get().(*recent)
+	defer recents.Put(r)
+	doc := &r.doc
 	if err := e.program.Run(raw, doc); err != nil {
 		return nil, buf, 0, fmt.Errorf("decode object: %w", err)
 	}
@@ -173,29 +172,30 @@ func (e *extraction) object(raw, buf []byte, apiVersion, kind string) (o *Object
 	if t, err := time.Parse(time.RFC3339, string(doc.CreationTimestamp)); err == nil {
 		o.created = t.Unix()
 	}
-	o.terms, unindexed = e.terms(doc)
+	o.terms, unindexed = e.terms(r)
 	plain = doc.AppendJSON(buf, apiVersion, kind)
 	o.size = uint32(len(plain) - len(buf))
 	return o, plain, unindexed, nil
 }
 
-// terms returns the indexed values of doc: namespace, labels, owners, then the
+// terms returns the indexed values of what r has read: namespace, labels, owners, then the
 // configured indexes in the order of their names. What changes here changes
 // termsVersion.
-func (e *extraction) terms(doc *rawjson.Document) (terms []handle, unindexed int) {
+func (e *extraction) terms(r *recent) (terms []handle, unindexed int) {
+	doc := &r.doc
 	n := len(doc.Labels) + len(doc.Owners) + len(doc.Values)
 	terms = make([]handle, 0, n+1)
+	add := func(index string, value []byte) { terms = append(terms, r.intern(len(terms), index, value)) }
 	if len(doc.Namespace) > 0 {
-		terms = append(terms, intern(NamespaceIndex, string(doc.Namespace)))
+		add(NamespaceIndex, doc.Namespace)
 	}
-	var scratch []byte
 	for _, l := range doc.Labels {
-		scratch = append(append(append(scratch[:0], l.Key...), '='), l.Value...)
-		terms = append(terms, intern(LabelIndex, string(scratch)))
+		r.text = append(append(append(r.text[:0], l.Key...), '='), l.Value...)
+		add(LabelIndex, r.text)
 	}
 	for _, owner := range doc.Owners {
 		if len(owner.UID) > 0 {
-			terms = append(terms, intern(OwnerIndex, string(owner.UID)))
+			add(OwnerIndex, owner.UID)
 		}
 	}
 	for _, v := range doc.Values {
@@ -205,9 +205,9 @@ func (e *extraction) terms(doc *rawjson.Document) (terms []handle, unindexed int
 			unindexed++
 		case len(v.Text) > maxIndexedValue:
 			unindexed++
-			terms = append(terms, intern(longIndex(e.names[v.Path]), longValue))
+			add(longIndex(e.names[v.Path]), []byte(longValue))
 		default:
-			terms = append(terms, intern(e.names[v.Path], string(v.Text)))
+			add(e.names[v.Path], v.Text)
 		}
 	}
 	terms = uniqueTerms(terms)
@@ -231,11 +231,11 @@ func (e *extraction) reindex(o *Object) (*Object, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	doc := documents.Get().(*rawjson.Document)
-	defer documents.Put(doc)
-	if err := e.program.Run(plain, doc); err != nil {
+	r := recents.Get().(*recent)
+	defer recents.Put(r)
+	if err := e.program.Run(plain, &r.doc); err != nil {
 		return nil, 0, fmt.Errorf("read stored object: %w", err)
 	}
-	terms, unindexed := e.terms(doc)
+	terms, unindexed := e.terms(r)
 	return o.reindexed(terms, e.generation), unindexed, nil
 }
