@@ -126,7 +126,7 @@ func TestSearchClusters(t *testing.T) {
 		t.Errorf("of one cluster: %+v", got)
 	}
 	// A cluster that has told nothing yet is named, and the others answer.
-	w.caches.clusters = append(w.caches.clusters, cache.ClusterStatus{Name: "north", Err: "connection refused"})
+	w.caches.know(cache.ClusterStatus{Name: "north", Err: "connection refused"})
 	got = searchAnswer{}
 	w.getJSON(t, "/v1/search?q=o", &got)
 	if got.Total != 2 || len(got.Unanswered) != 1 || got.Unanswered[0].Cluster != "north" || got.Unanswered[0].Resource != "*" {
@@ -173,7 +173,7 @@ func TestDarkCluster(t *testing.T) {
 		s.next()
 	}
 	s.want("BOOKMARK ")
-	w.caches.clusters = append(w.caches.clusters, cache.ClusterStatus{Name: "north", Err: "connection refused"})
+	w.caches.know(cache.ClusterStatus{Name: "north", Err: "connection refused"})
 	for _, path := range []string{"/v1/resources/pods/objects", "/v1/query?resources=pods", "/v1/query?resources=pods,configmaps", "/v1/query?resources=po*"} {
 		rec := w.get(t, path)
 		if rec.Code != 200 || !strings.Contains(rec.Header().Get("Informerd-Unanswered"), "north/") || !strings.Contains(rec.Body.String(), `"cluster":"north"`) {

@@ -109,7 +109,7 @@ func (f *fakeResource) replace(t testing.TB, version string, objects ...string) 
 }
 
 type fakeCaches struct {
-	mu        sync.Mutex // guards resources where a test changes them while streams go on
+	mu        sync.Mutex // guards resources and clusters where a test changes them while a server runs
 	resources []*fakeResource
 	clusters  []cache.ClusterStatus
 	away      atomic.Bool // no API server answers
@@ -167,8 +167,17 @@ func (f *fakeCaches) Resources() []Resource {
 	return all
 }
 
+// know adds a cluster, while a server runs, too.
+func (f *fakeCaches) know(c cache.ClusterStatus) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.clusters = append(f.clusters, c)
+}
+
 func (f *fakeCaches) Clusters() []cache.ClusterStatus {
+	f.mu.Lock()
 	clusters := slices.Clone(f.clusters)
+	f.mu.Unlock()
 	if f.away.Load() {
 		for n := range clusters {
 			clusters[n].Reachable = false

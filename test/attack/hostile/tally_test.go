@@ -69,6 +69,7 @@ func TestOrders(t *testing.T) {
 
 // TestWaited: who has waited for long enough went away, and was not cut off.
 func TestWaited(t *testing.T) {
+	ended := make(chan struct{}) // an answer that ended when the client goes might still reach it
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/cut" {
 			panic(http.ErrAbortHandler)
@@ -77,9 +78,10 @@ func TestWaited(t *testing.T) {
 			w.WriteHeader(http.StatusOK)
 			_ = http.NewResponseController(w).Flush()
 		}
-		<-r.Context().Done()
+		<-ended
 	}))
 	defer server.Close()
+	defer close(ended)
 	client := server.Client()
 	client.Timeout = 50 * time.Millisecond
 	w := &worker{Orders: &Orders{URL: server.URL}, client: client}
