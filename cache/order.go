@@ -323,7 +323,6 @@ type textError struct {
 }
 
 func (e *textError) Error() string { return fmt.Sprintf("text %d: %v", e.text, e.err) }
-func (e *textError) Unwrap() error { return e.err }
 
 // readTexts is read of n texts: write appends text i. What is wrong with one is a textError.
 func (o Order) readTexts(ctx context.Context, n int, write func(dst []byte, i int) ([]byte, error), paths []rawjson.Path, columns, made []int) ([]scalar.Column, error) {
