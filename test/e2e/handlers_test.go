@@ -195,6 +195,7 @@ func TestHandlersKilled(t *testing.T) {
 			common, handlerConcurrency, hook.URL, common),
 	})
 	i.WaitLive(t, syncTime, "configmaps")
+	waitSaved(t, i) // before that, a kill loses the last states of what was delivered
 	ctx, stopWorkers := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
 	defer workers.Wait()
