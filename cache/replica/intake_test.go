@@ -36,6 +36,13 @@ func (in *intake) waiters() int {
 	return len(in.waiting)
 }
 
+// looks sets the time between looks of an intake that is in use.
+func (in *intake) looks(every time.Duration) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.look = every
+}
+
 func (in *intake) idle() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -277,7 +284,7 @@ func TestListsOfManyClusters(t *testing.T) {
 			const hanging, clusters = 3, 15
 			var coming, most atomic.Int32
 			r := prepareRig(t, newFakeAPI(t), Options{Concurrency: 1})
-			r.intake.look = 2 * time.Second // much longer than one that does not hang takes
+			r.intake.looks(2 * time.Second) // much longer than one that does not hang takes
 			apis := make([]*fakeAPI, clusters)
 			for k := range apis {
 				api := newFakeAPI(t)
@@ -333,12 +340,23 @@ func TestListDatesFromItsTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := newFakeAPI(t)
 			api.gitVersion = version
+			taken := make(chan struct{}) // closed when others have all places
+			api.fault = func(_ http.ResponseWriter, q *http.Request, verb string) bool {
+				if verb == "identity" { // nothing is listed before it is known
+					select {
+					case <-taken:
+					case <-q.Context().Done():
+					}
+				}
+				return false
+			}
 			r := prepareRig(t, api, Options{})
-			r.intake.look = time.Hour
+			r.intake.looks(time.Hour)
 			var others []*reading
 			for range r.intake.most {
 				others = append(others, mustBegin(t, r.intake, "others"))
 			}
+			close(taken)
 			r.begin()
 			eventually(t, "it waits", func() bool { return r.intake.waiters() == 1 })
 			time.Sleep(50 * time.Millisecond)
