@@ -126,7 +126,7 @@ func (s *Store) removeLocked(held *Object) {
 // publishLocked makes events part of the ring and the sources' versions that of
 // the Store. It ends every critical section that changed one of them.
 func (s *Store) publishLocked(events []Event) {
-	s.packing.objects.Store(int64(s.contents.len()))
+	s.packing.objects.set(s.contents.len())
 	before := s.version
 	for _, src := range s.sources {
 		if src.synced && Newer(src.version, s.version) {

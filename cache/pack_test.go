@@ -222,9 +222,9 @@ func TestCoding(t *testing.T) {
 		t.Fatal("there is no dictionary")
 	}
 	sizes := map[coding]int{}
-	pack := func(objects int64, want coding) {
+	pack := func(objects int, want coding) {
 		t.Helper()
-		s.packing.objects.Store(objects)
+		s.packing.objects.set(objects)
 		if got := s.packing.coding(); got != want {
 			t.Fatalf("%d objects: %v", objects, got)
 		}
@@ -251,7 +251,7 @@ func TestCoding(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := s.packing.objects.Load(); got != quickObjects+4 {
+	if got := s.packing.objects.all(); got != quickObjects+4 {
 		t.Errorf("%d objects before the Store has changed", got)
 	}
 	o, err := s.Decode(realPod(1, 9001), "v1", "Pod")
@@ -259,7 +259,7 @@ func TestCoding(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Apply("", Modified, o)
-	if got := s.packing.objects.Load(); got != int64(s.Len()) {
+	if got := s.packing.objects.all(); got != int64(s.Len()) {
 		t.Errorf("%d objects of %d after it has", got, s.Len())
 	}
 }

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// quickObjects is how many objects of a resource are packed quickly. Of fewer all are read
-	// for a question without an index, within the time in which a person goes on; of more
-	// memory is what counts. It bounds what is paid: 12 MB of pods.
+	// quickObjects is how many objects of a resource are packed quickly, in all clusters
+	// together. Of fewer all are read for a question without an index, within the time in which
+	// a person goes on; of more memory is what counts. It bounds what is paid: 12 MB of pods.
 	quickObjects = 1 << 16
 	// retrainObjects is how many objects are packed at least before it is judged
 	// whether the dictionary still fits them.
@@ -30,9 +30,9 @@ type packing struct {
 	dict atomic.Pointer[dictionary] // nil: objects stay plain
 	// cold: no list has been completed, and what is decoded is sampled.
 	cold atomic.Bool
-	// objects is how many the Store had when it changed last, and how many were packed since:
-	// while a first list comes in, the Store has none of its objects until it has all.
-	objects atomic.Int64
+	// objects is how many there are. Those that were packed count at once: while a first list
+	// comes in, the Store has none of its objects until it has all.
+	objects population
 	// recent is what was packed since it was last judged.
 	recent packed
 
@@ -67,7 +67,7 @@ func (p *packed) take() float64 {
 // pack returns the form in which plain is held, in memory of its own.
 func (p *packing) pack(plain []byte) ([]byte, *dictionary) {
 	d := p.dict.Load()
-	p.objects.Add(1)
+	p.objects.packed()
 	data, used := packWith(d, plain, p.coding())
 	switch {
 	case d != nil:
@@ -80,7 +80,7 @@ func (p *packing) pack(plain []byte) ([]byte, *dictionary) {
 
 // coding is that of an object that is packed now. Those that were packed before stay as they
 // are, as both are read alike.
-func (p *packing) coding() coding { return p.objects.Load() > quickObjects }
+func (p *packing) coding() coding { return p.objects.all() > quickObjects }
 
 // packWith returns plain compressed with d, or a copy where that saves nothing.
 func packWith(d *dictionary, plain []byte, c coding) ([]byte, *dictionary) {
@@ -236,6 +236,7 @@ func (p *packing) wanted(objects int, rawBytes int64) bool {
 func (p *packing) takeOver(from *packing) {
 	p.warm()
 	p.recent.take()
+	from.objects.end()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	from.mu.Lock()

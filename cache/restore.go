@@ -64,7 +64,7 @@ func (s *Store) RestoreFrom(saved Saved, loaded *Restoring) error {
 		s.dirty.versions = true // the one that the Store was made with is to be saved
 	}
 	s.revision++
-	s.packing.objects.Store(int64(s.contents.len()))
+	s.packing.objects.set(s.contents.len())
 	s.mu.Unlock()
 	s.packing.adopt(objs)
 	s.notify.wake()

@@ -70,6 +70,9 @@ type StoreOptions struct {
 	// who asks for the health of all need not unpack all. It must not depend on anything
 	// else, nor keep the JSON.
 	Sound func(json []byte) bool
+	// Alike counts the Store's objects beside those of the same resource in other clusters;
+	// nil if there are no others.
+	Alike *Alike
 }
 
 func (o StoreOptions) withDefaults() StoreOptions {
@@ -130,6 +133,7 @@ func NewStore(spec Spec, opts StoreOptions) (*Store, error) {
 	s.contents = s.newContents(e)
 	s.filter = presentFilter{s}
 	s.packing.cold.Store(true)
+	s.packing.objects.alike = s.opts.Alike
 	s.dirty = changes{reset: true, saved: map[uint32]struct{}{}}
 	s.extraction.Store(e)
 	s.pager = NewPager[Result](spec.Resource.String(), s.epoch, s.opts)
@@ -255,6 +259,7 @@ func (s *Store) Close() {
 	defer s.writing.Unlock()
 	s.mu.Lock()
 	s.closed = true
+	s.packing.objects.end()
 	s.mu.Unlock()
 	none := &columnRules{none: true} // pinned ones would outlive the Store
 	s.columnRules.Store(none)

@@ -64,7 +64,7 @@ func (r retry) backoff() wait.Backoff {
 
 // newStore makes the Store of a resource.
 func (f *Factory) newStore(spec cache.Spec) (*cache.Store, error) {
-	var options cache.StoreOptions
+	options := cache.StoreOptions{Alike: f.alike.of(spec.GVR.GroupResource())}
 	if f.options.Sound != nil {
 		options.Sound = f.options.Sound(schema.GroupKind{Group: spec.GVR.Group, Kind: spec.Kind})
 	}
@@ -82,6 +82,7 @@ type Factory struct {
 	log     *slog.Logger
 	loads   chan struct{} // semaphore over snapshots being read
 	intake  *intake       // of the lists of all clusters
+	alike   alike
 
 	ctx    context.Context // of all informers; ended by Run
 	cancel context.CancelFunc
