@@ -40,7 +40,8 @@ func Expect(bytes uint64) {
 }
 
 // Bound lets garbage lie about as usual, and less of it, for what is live, the more is live,
-// until stop is called. Where GOGC says how much may, nothing changes.
+// and gives memory back that a process at rest does not need, until stop is called. Where GOGC
+// says how much may lie about, nothing changes.
 func Bound() (stop func()) {
 	AsUsual()
 	if told() {
@@ -73,6 +74,7 @@ func look(ctx context.Context) {
 		}
 		adapt(max(percentOf(l), percentUntil(l, goal)))
 	}
+	var resting rest
 	for {
 		select {
 		case <-ctx.Done():
@@ -80,8 +82,11 @@ func look(ctx context.Context) {
 		case bytes := <-expected:
 			patience, goal = time.Now().Add(expectedFor), live()+min(bytes, uint64(debug.SetMemoryLimit(-1))/2)
 			look()
-		case <-tick.C:
+		case now := <-tick.C:
 			look()
+			if goal == 0 && resting.due(now, usageNow()) {
+				giveBack()
+			}
 		}
 	}
 }
