@@ -16,7 +16,7 @@ type Caches interface {
 	// Resource finds a resource by its exact name; false if it is not known.
 	Resource(cache.Resource) (Resource, bool)
 	// Resources are all known ones, unwatched included, in the order of
-	// cache.Resource.Compare.
+	// cache.Resource.Compare. Callers may share the slice, which nobody may modify.
 	Resources() []Resource
 	Clusters() []cache.ClusterStatus
 	SnapshotStatus() cache.SnapshotStatus

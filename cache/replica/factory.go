@@ -90,7 +90,7 @@ type Factory struct {
 	pulse  pulse // beats while Run runs
 
 	listing sync.Mutex  // guards listed, beside mu, which is taken before it
-	listed  []*Informer // all informers in order, nil after a change
+	listed  []*Informer // all informers in order, nil after a change; never modified
 
 	applying sync.Mutex // one Apply at a time; taken before mu
 	mu       sync.RWMutex
@@ -543,17 +543,18 @@ func (f *Factory) Informer(r cache.Resource) (*Informer, error) {
 }
 
 // Informers are all informers, those of unwatched resources included, in the
-// order of Resource.Compare.
+// order of Resource.Compare. Callers share the slice, which nobody may modify.
 func (f *Factory) Informers() []*Informer {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	f.listing.Lock()
 	defer f.listing.Unlock()
-	// To put thousands in order takes longer than most of what is asked of them, and many ask.
+	// To put thousands in order, or to copy them, takes longer than most of what is asked of
+	// them, and many ask.
 	if f.listed == nil {
 		f.listed = slices.SortedFunc(maps.Values(f.informers), func(a, b *Informer) int { return a.resource.Compare(b.resource) })
 	}
-	return slices.Clone(f.listed)
+	return f.listed
 }
 
 func (f *Factory) of(cluster string) []*Informer {

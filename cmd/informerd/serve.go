@@ -107,7 +107,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	var modes atomic.Value // kubeapi.Modes
 	modes.Store(cfg.Kubernetes)
 	srv, err := server.New(server.Options{
-		Addr: cfg.Listen, TLS: cfg.TLS, Caches: factoryCaches{factory}, Upstream: ups.get,
+		Addr: cfg.Listen, TLS: cfg.TLS, Caches: &factoryCaches{Factory: factory}, Upstream: ups.get,
 		Documents: documents(db),
 		Modes:     func() kubeapi.Modes { return modes.Load().(kubeapi.Modes) },
 		Log:       log, Web: web.FS(), Version: buildVersion(), Lease: replica.Lease,

@@ -13,11 +13,11 @@ const (
 	// clusters in which nothing happens take a tenth of it.
 	restRate = 16 << 20
 	// restLeast is the least that is given back, in bytes, and restPart as a part of what is
-	// live. To find out what can be takes looking at all of it, so that it is done no more
-	// often than every restPause: Go collects garbage at least every two minutes.
+	// live. To find out what can be takes looking at all that is live, so that it is done once
+	// in restPause at most: that is a hundredth of a processor where a million objects are.
 	restLeast = 32 << 20
 	restPart  = 16
-	restPause = 5 * time.Minute
+	restPause = 30 * time.Second
 )
 
 // rest finds out when memory that is not needed is to be given back to the system. Go gives it
