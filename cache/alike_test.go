@@ -5,13 +5,16 @@ import (
 	"testing"
 )
 
-// TestAlike: how objects are packed is decided by how many there are in all Stores of the
-// resource. What a Store has counts until it is closed, or another has taken over from it.
+// TestAlike: how objects are packed is decided by how many of the resource all clusters have,
+// each of them once: not by lists that fail, nor twice where one Store is to take over from
+// another. What a Store has counts until it is closed, or another has taken over from it.
 func TestAlike(t *testing.T) {
 	all := &Alike{}
-	store := func() *Store {
+	store := func(cluster string) *Store {
 		t.Helper()
-		s, err := NewStore(podSpec(), StoreOptions{Alike: all})
+		spec := podSpec()
+		spec.Cluster = cluster
+		s, err := NewStore(spec, StoreOptions{Alike: all})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,33 +34,39 @@ func TestAlike(t *testing.T) {
 			t.Errorf("%s: %d objects of all Stores, want %d", when, got, want)
 		}
 	}
-	one, two := store(), store()
+	judges := func(when string, s *Store, want coding) {
+		t.Helper()
+		if got := s.packing.coding(); got != want {
+			t.Errorf("%s: densely packed is %v", when, got)
+		}
+	}
+	one, two := store("one"), store("two")
 	fill(one, 40, "100")
 	fill(two, 30, "100")
 	check("two Stores", 70)
-	decodePod(t, two, 31)
-	check("one that is not entered yet", 71)
+	for n := range 100 { // of a list that breaks
+		decodePod(t, two, n)
+	}
+	check("what no Store has", 70)
 	fill(two, 20, "200")
 	check("fewer in a list", 60)
 
-	if one.packing.coding() != quick || two.packing.coding() != quick {
-		t.Error("few objects are not packed quickly")
-	}
-	big := store()
+	judges("few", one, quick)
+	big := store("big")
 	big.packing.objects.set(quickObjects)
-	for n, s := range []*Store{one, two, big} {
-		if s.packing.coding() != dense {
-			t.Errorf("Store %d of many objects together packs them quickly", n)
-		}
-	}
+	judges("another cluster has many", one, dense)
+	judges("another cluster has some", big, dense)
+	successor := store("big")
+	judges("one that begins where another cluster has few", successor, quick)
+	successor.packing.objects.set(quickObjects - 100)
+	judges("one that is to take over from as many", successor, quick)
+	successor.Close()
 	big.Close()
 	decodePod(t, big, 1)
 	check("one is closed", 60)
-	if one.packing.coding() != quick {
-		t.Error("objects of a Store that is closed count")
-	}
+	judges("many are not used any more", one, quick)
 
-	next := store()
+	next := store("one")
 	fill(next, 50, "300")
 	check("one that is to take over", 110)
 	if _, err := one.TakeOver(next); err != nil {

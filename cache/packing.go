@@ -30,8 +30,7 @@ type packing struct {
 	dict atomic.Pointer[dictionary] // nil: objects stay plain
 	// cold: no list has been completed, and what is decoded is sampled.
 	cold atomic.Bool
-	// objects is how many there are. Those that were packed count at once: while a first list
-	// comes in, the Store has none of its objects until it has all.
+	// objects is how many there are.
 	objects population
 	// recent is what was packed since it was last judged.
 	recent packed

@@ -133,7 +133,7 @@ func NewStore(spec Spec, opts StoreOptions) (*Store, error) {
 	s.contents = s.newContents(e)
 	s.filter = presentFilter{s}
 	s.packing.cold.Store(true)
-	s.packing.objects.alike = s.opts.Alike
+	s.packing.objects.join(s.opts.Alike, spec.Cluster)
 	s.dirty = changes{reset: true, saved: map[uint32]struct{}{}}
 	s.extraction.Store(e)
 	s.pager = NewPager[Result](spec.Resource.String(), s.epoch, s.opts)

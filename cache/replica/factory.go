@@ -554,7 +554,7 @@ func (f *Factory) Informers() []*Informer {
 	if f.listed == nil {
 		f.listed = slices.SortedFunc(maps.Values(f.informers), func(a, b *Informer) int { return a.resource.Compare(b.resource) })
 	}
-	return f.listed
+	return slices.Clip(f.listed)
 }
 
 func (f *Factory) of(cluster string) []*Informer {

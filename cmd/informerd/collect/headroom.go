@@ -84,7 +84,9 @@ func look(ctx context.Context) {
 			look()
 		case now := <-tick.C:
 			look()
-			if goal == 0 && resting.due(now, usageNow()) {
+			if goal > 0 {
+				resting = rest{}
+			} else if resting.due(now, usageNow()) {
 				giveBack()
 			}
 		}

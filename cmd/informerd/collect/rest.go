@@ -10,11 +10,12 @@ const (
 	// restAfter is for how long a process has done little when it is at rest.
 	restAfter = 10 * time.Second
 	// restRate is how much a process at rest allocates at most, in bytes a second: a hundred
-	// clusters in which nothing happens take a tenth of it.
-	restRate = 16 << 20
+	// clusters in which nothing happens take half of it.
+	restRate = 4 << 20
 	// restLeast is the least that is given back, in bytes, and restPart as a part of what is
 	// live. To find out what can be takes looking at all that is live, so that it is done once
-	// in restPause at most: that is a hundredth of a processor where a million objects are.
+	// in restPause at most, whether there was work since or not: a hundred clusters at rest
+	// have allocated as much by then, which takes a hundredth of a processor.
 	restLeast = 32 << 20
 	restPart  = 16
 	restPause = 30 * time.Second
@@ -22,7 +23,7 @@ const (
 
 // rest finds out when memory that is not needed is to be given back to the system. Go gives it
 // back by and by, and keeps as much as the next collection may let lie about: after a first
-// list that is a third of what is needed, for as long as the process does nothing.
+// list that is a ninth to a third of what is needed, for as long as the process does nothing.
 type rest struct {
 	since     time.Time // it has allocated little since then
 	allocated uint64    // at that time
@@ -33,7 +34,7 @@ type rest struct {
 type usage struct {
 	allocated uint64 // by now, in all
 	live      uint64 // as the last collection found
-	garbage   uint64 // what is not live, or was not when that was looked at
+	garbage   uint64 // what was allocated since: most of it, where little is new that stays
 	free      uint64 // held for what will be allocated
 }
 

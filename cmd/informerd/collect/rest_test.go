@@ -1,7 +1,7 @@
 package collect
 
 import (
-	"os"
+	"runtime"
 	"runtime/metrics"
 	"testing"
 	"time"
@@ -18,7 +18,7 @@ func TestRestDue(t *testing.T) {
 		want int // how often
 	}{
 		{"quiet", 0, usage{live: 100 * mb, free: 40 * mb}, 3},
-		{"hardly anything", 5 * mb, usage{live: 100 * mb, garbage: 20 * mb, free: 20 * mb}, 3},
+		{"hardly anything", 3 * mb, usage{live: 100 * mb, garbage: 20 * mb, free: 20 * mb}, 3},
 		{"little is free", 0, usage{live: 100 * mb, free: 31 * mb}, 0},
 		{"little of much is free", 0, usage{live: 1600 * mb, free: 99 * mb}, 0},
 		{"much of much is free", 0, usage{live: 1600 * mb, free: 100 * mb}, 3},
@@ -54,24 +54,20 @@ func TestRestAfterWork(t *testing.T) {
 	}
 }
 
-// TestGivenBack: what a process at rest does not need goes back to the system.
+// TestGivenBack: what is free goes back to the system at once, garbage included.
 func TestGivenBack(t *testing.T) {
-	if _, told := os.LookupEnv("GOGC"); told {
-		t.Skip("GOGC is set")
-	}
 	const bytes = 128 << 20
-	if work := make([]byte, bytes); len(work) > 0 {
-		for i := range work {
-			work[i] = 1
-		}
+	work := make([]byte, bytes)
+	for i := range work {
+		work[i] = 1
 	}
+	giveBack() // all but this
 	before := released()
-	stop := Bound()
-	defer stop()
-	for deadline := time.Now().Add(2 * time.Minute); released() < before+bytes/2; time.Sleep(lookInterval) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d MB were given back before, %d now", before>>20, released()>>20)
-		}
+	runtime.KeepAlive(work)
+	work = nil
+	giveBack()
+	if now := released(); now < before+bytes/2 {
+		t.Fatalf("%d MB were given back before, %d now", before>>20, now>>20)
 	}
 }
 
