@@ -37,7 +37,7 @@ func TestAlike(t *testing.T) {
 	judges := func(when string, s *Store, want coding) {
 		t.Helper()
 		if got := s.packing.coding(); got != want {
-			t.Errorf("%s: densely packed is %v", when, got)
+			t.Errorf("%s: densely %v, want %v", when, got, want)
 		}
 	}
 	one, two := store("one"), store("two")

@@ -35,8 +35,8 @@ func (f *factoryCaches) Resource(r cache.Resource) (server.Resource, bool) {
 	return i, true
 }
 
-// Resources are asked for some times a second for each cluster, and are others only when
-// resources come and go. Callers share the slice, which nobody may modify.
+// Resources are asked for every few seconds for each cluster, and are others only when some
+// come or go. Callers share the slice, which nobody may modify.
 func (f *factoryCaches) Resources() []server.Resource {
 	informers := f.Informers()
 	f.mu.Lock()

@@ -88,6 +88,31 @@ func TestMomentaryState(t *testing.T) {
 	}
 }
 
+// TestCrashBeforeFirstSnapshot: what was delivered of a copy that was never saved is compared
+// with the list that is made after the crash. What is gone is told as ended, once, and nobody
+// knows any more what it was last.
+func TestCrashBeforeFirstSnapshot(t *testing.T) {
+	w, s := newWorld(t), &sink{}
+	w.start(handler(s))
+	for _, name := range []string{"changes", "ends", "stays"} {
+		w.truth.put(name, "red")
+	}
+	w.idle()
+	expect(t, s, "changes enters red", "ends enters red", "stays enters red")
+	w.crash()
+	w.truth.put("changes", "blue")
+	w.truth.remove("ends")
+	w.restore()
+	w.start(handler(s))
+	w.idle()
+	for _, d := range s.deliveries() {
+		if d.Transition == Leaves && len(d.Object) > 0 {
+			t.Errorf("%s ended with %s", d.Name, d.Object)
+		}
+	}
+	expect(t, s, "changes changes blue", "ends leaves ")
+}
+
 // TestPoison: a key that is always refused holds up no other, is given up after its attempts,
 // gets another chance when it changes, and when it is sent again by hand.
 func TestPoison(t *testing.T) {
