@@ -73,11 +73,11 @@ func (m *match) answer(q *Query) *Answer {
 		if points == 0 {
 			continue
 		}
-		d := &m.docs[i]
+		d := m.doc(docID(i))
 		a.Total++
 		kinds[d.kind]++
-		if d.key.Namespace != "" {
-			namespaces[d.key.Namespace]++
+		if ns := d.namespace.Value(); ns != "" {
+			namespaces[ns]++
 		}
 		best.offer(docID(i), limit)
 	}
@@ -105,15 +105,14 @@ func sortFacets(facets []Facet) {
 }
 
 func (m *match) hit(id docID, q *Query) Hit {
-	d := &m.docs[id]
+	d := m.doc(id)
 	spec := &m.kinds[d.kind].view.Spec
-	h := Hit{Resource: spec.Name(), Kind: spec.Kind, Key: d.key, Points: int(m.points[id])}
+	h := Hit{Resource: spec.Name(), Kind: spec.Kind, Key: d.key(), Points: int(m.points[id])}
 	if !q.Highlights {
 		return h
 	}
 	var found []*value
-	for _, v := range d.values {
-		value := &m.values[v]
+	for _, value := range m.valuesOf(id) {
 		if slices.ContainsFunc(q.Terms, func(t Term) bool {
 			return (t.Field == Any || t.Field == value.field) && has(value.text, t.Text)
 		}) {
@@ -158,11 +157,11 @@ func (r *ranking) compare(a, b docID) int {
 	if c := cmp.Compare(r.points[b], r.points[a]); c != 0 {
 		return c
 	}
-	x, y := &r.docs[a], &r.docs[b]
-	if c := cmp.Or(cmp.Compare(len(x.key.Name), len(y.key.Name)), cmp.Compare(x.key.Name, y.key.Name)); c != 0 {
+	x, y := r.doc(a), r.doc(b)
+	if c := cmp.Or(cmp.Compare(len(x.name), len(y.name)), cmp.Compare(x.name, y.name)); c != 0 {
 		return c
 	}
-	return cmp.Or(cmp.Compare(r.kinds[x.kind].view.Spec.Name(), r.kinds[y.kind].view.Spec.Name()), x.key.Compare(y.key))
+	return cmp.Or(cmp.Compare(r.kinds[x.kind].view.Spec.Name(), r.kinds[y.kind].view.Spec.Name()), x.key().Compare(y.key()))
 }
 
 func (r *ranking) Len() int           { return len(r.ids) }

@@ -19,8 +19,9 @@ type match struct {
 }
 
 func newMatch(s *state) *match {
-	both := make([]uint16, 2*len(s.docs))
-	return &match{state: s, points: both[:len(s.docs)], scratch: both[len(s.docs):]}
+	n := s.docs.End()
+	both := make([]uint16, 2*n)
+	return &match{state: s, points: both[:n], scratch: both[n:]}
 }
 
 // require leaves only the objects that have a term.
@@ -48,10 +49,17 @@ func (m *match) require(t Term) error {
 	return nil
 }
 
-// give raises what the word at hand gives to objects.
-func (m *match) give(docs []docID, points uint16) {
-	for _, id := range docs {
-		m.scratch[id] = max(m.scratch[id], points)
+// give raises what the word at hand gives to the objects that have a value.
+func (m *match) give(v *value, points uint16) {
+	var one, alone [1]uint32
+	for _, h := range v.holders.List(&one) {
+		if id, is := holder(h).doc(); is {
+			m.scratch[id] = max(m.scratch[id], points)
+			continue
+		}
+		for _, id := range m.set(holder(h).set()).docs.List(&alone) {
+			m.scratch[id] = max(m.scratch[id], points)
+		}
 	}
 }
 
@@ -78,8 +86,8 @@ func (m *match) ofKind(name string) error {
 }
 
 func (m *match) giveKinds(points func(kindID) uint16) {
-	for id := range m.docs {
-		if d := &m.docs[id]; d.live {
+	for id := range m.docs.End() {
+		if d := m.doc(docID(id)); d.live {
 			m.scratch[id] = max(m.scratch[id], points(d.kind))
 		}
 	}
@@ -113,19 +121,20 @@ func (k *kind) called(name string) bool {
 // inNamespace takes the objects of namespaces that a glob matches, and the
 // namespaces themselves.
 func (m *match) inNamespace(glob string) {
-	for text, v := range m.ids[Namespace] {
-		if ok, _ := path.Match(glob, text); ok || text == glob {
-			m.give(m.values[v].docs, 1)
+	for id := range m.byText[Namespace].All() {
+		v := m.value(valueID(id))
+		if ok, _ := path.Match(glob, v.text); ok || v.text == glob {
+			m.give(v, 1)
 		}
 	}
 }
 
 // withWord takes the objects that have a word in the field, or in any.
 func (m *match) withWord(t Term) {
-	for v := range m.candidates(t.Text) {
-		value := &m.values[v]
+	for id := range m.tokens.candidates(t.Text) {
+		value := m.value(valueID(id))
 		if (t.Field == Any || t.Field == value.field) && has(value.text, t.Text) {
-			m.give(value.docs, value.field.points(value.text, t.Text))
+			m.give(value, value.field.points(value.text, t.Text))
 		}
 	}
 	if t.Field == Any {

@@ -104,7 +104,7 @@ func (s *Search) Prepare(ctx context.Context) error {
 func (s *Search) Stats() Stats {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return Stats{Objects: len(s.docs) - len(s.freeDocs), Texts: len(s.values) - len(s.freeValues), Unread: s.unread}
+	return Stats{Objects: s.docs.Len(), Texts: s.values.Len(), Unread: s.unread}
 }
 
 // Close forgets everything. The Search remains usable and begins anew.

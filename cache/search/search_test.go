@@ -153,6 +153,37 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
+// TestSiblings: what siblings have in common is held once, also after each has changed, and none
+// of it is left when the last one goes.
+func TestSiblings(t *testing.T) {
+	w := newWorld(t, Options{})
+	pod := func(i int, hash string) {
+		w.Put("pods", fmt.Sprintf("shop/web-%s-%d", "x", i), fmt.Sprintf(`{"metadata":{"labels":{"app":"web","hash":%q},"annotations":{"ip":"10.0.0.%d","scrape":"yes"}}}`, hash, i))
+	}
+	for _, hash := range []string{"a", "b"} {
+		for i := range 50 {
+			pod(i, hash)
+			w.find("web")
+		}
+		if sets := w.search.sets.Len(); sets > 3 { // the first of them has its texts by itself
+			t.Errorf("50 siblings of %s have %d sets of texts", hash, sets)
+		}
+	}
+	if got, _ := w.find("label:hash=b scrape 10.0.0.7"); !slices.Equal(got, []string{"pods shop/web-x-7"}) {
+		t.Errorf("found %q", got)
+	}
+	if got, _ := w.find("label:hash=a"); len(got) > 0 {
+		t.Errorf("found %q, which have changed", got)
+	}
+	for i := range 50 {
+		w.Delete("pods", fmt.Sprintf("shop/web-x-%d", i))
+	}
+	w.find("web")
+	if s := w.search.state; s.docs.Len()+s.values.Len()+s.sets.Len()+s.byValues.Len()+s.tokens.byWord.Len()+s.tokens.lists.Len() > 0 {
+		t.Errorf("%d objects, %d texts, %d sets and %d words are left", s.docs.Len(), s.values.Len(), s.sets.Len(), s.tokens.byWord.Len())
+	}
+}
+
 // TestWithinUnreadable: objects whose resource cannot be read any more are not
 // asked for.
 func TestWithinUnreadable(t *testing.T) {

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"unique"
 
 	"github.com/informerd/informerd/cache"
 )
@@ -25,11 +26,11 @@ func (m *match) see(sight cache.Sight) {
 		if points == 0 {
 			continue
 		}
-		d := &m.docs[id]
-		if here := (place{d.kind, d.key.Namespace}); here != at {
-			at, seen = here, m.scopes[d.kind].Namespace(d.key.Namespace)
+		d := m.doc(docID(id))
+		if here := (place{d.kind, d.namespace}); here != at {
+			at, seen = here, m.scopes[d.kind].Namespace(d.namespace.Value())
 		}
-		if !seen && !m.scopes[d.kind].Sees(d.key) {
+		if !seen && !m.scopes[d.kind].Sees(d.key()) {
 			m.points[id] = 0
 		}
 	}
@@ -38,7 +39,7 @@ func (m *match) see(sight cache.Sight) {
 // place is where an object is. Mostly its neighbours are there, too.
 type place struct {
 	kind      kindID
-	namespace string
+	namespace unique.Handle[string]
 }
 
 // selected returns the keys of the objects of a kind that are seen and that q

@@ -31,17 +31,17 @@ func (s sink) Reset() {
 }
 
 func (s sink) Stamp(r cache.Resource, key cache.Key) (uint64, bool) {
-	id, ok := s.kinds[s.kind(r)].byKey[key]
+	id, ok := s.find(s.kind(r), key)
 	if !ok {
 		return 0, false
 	}
-	return s.docs[id].stamp, true
+	return s.doc(id).stamp, true
 }
 
 func (s sink) Keys(r cache.Resource) []cache.Key {
 	var keys []cache.Key
-	for key := range s.kinds[s.kind(r)].byKey {
-		keys = append(keys, key)
+	for id := range s.kinds[s.kind(r)].byKey.All() {
+		keys = append(keys, s.doc(docID(id)).key())
 	}
 	return keys
 }

@@ -25,8 +25,8 @@ func (m *match) within(ctx context.Context, q *cache.Query) (faults cache.Faults
 	}
 	for id, points := range m.points {
 		if points > 0 {
-			d := &m.docs[id]
-			if _, ok := selected[d.kind][d.key]; !ok {
+			d := m.doc(docID(id))
+			if _, ok := selected[d.kind][d.key()]; !ok {
 				m.points[id] = 0
 			}
 		}
@@ -39,7 +39,7 @@ func (m *match) kindsFound() []bool {
 	found := make([]bool, len(m.kinds))
 	for id, points := range m.points {
 		if points > 0 {
-			found[m.docs[id].kind] = true
+			found[m.doc(docID(id)).kind] = true
 		}
 	}
 	return found
