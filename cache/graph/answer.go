@@ -75,7 +75,7 @@ func (g *Graph) Walk(ctx context.Context, q Query) (*Answer, error) {
 		return nil, cache.ErrNotFound
 	}
 	seen := g.seenBy(q.Sight)
-	root, ok := g.all[k].byKey[q.Key]
+	root, ok := g.find(k, q.Key)
 	if ok = ok && seen.knows(root); !ok && !g.all[k].known {
 		return nil, cache.ErrNotFound // that others name the resource does not make it one
 	}
@@ -114,8 +114,8 @@ func (w *walk) answer(a *Answer) {
 
 // node describes a node to those who ask.
 func (s *sighted) node(id nodeID) Node {
-	n, k := &s.nodes[id], s.kindOf(id)
-	out := Node{Resource: k.name(), Kind: k.group.Kind, Key: n.key, UID: s.uid(id)}
+	n, k := s.nodeOf(id), s.kindOf(id)
+	out := Node{Resource: k.name(), Kind: k.group.Kind, Key: n.key(), UID: s.uid(id)}
 	if !s.sees(id) {
 		out.Unknown = true
 		return out

@@ -117,15 +117,15 @@ func (l *loose) sorted(found []dangling) []dangling {
 	var last place
 	var holders *[]holder
 	for i, d := range found {
-		n := &l.nodes[d.from]
-		if at := (place{kinds[n.kind], n.key.Namespace}); holders == nil || at != last {
+		n := l.nodeOf(d.from)
+		if at := (place{kinds[n.kind], n.namespace.Value()}); holders == nil || at != last {
 			last = at
 			if holders = places[at]; holders == nil {
 				holders = new([]holder)
 				places[at] = holders
 			}
 		}
-		*holders = append(*holders, holder{n.key.Name, i})
+		*holders = append(*holders, holder{n.name, i})
 	}
 	sorted := make([]dangling, 0, len(found))
 	for _, at := range slices.SortedFunc(maps.Keys(places), func(a, b place) int {
@@ -172,15 +172,21 @@ func (l *loose) item(d dangling, to *Node) Dangling {
 
 // references lists those to what is known not to be there.
 func (l *loose) references() (found []dangling) {
-	for i := range l.nodes {
-		id := nodeID(i)
-		if len(l.nodes[id].by) == 0 || l.object(id) != id || !l.missing(id) {
+	var one [1]uint32
+	for id := range nodeID(l.nodes.End()) {
+		by := l.nodeOf(id).mentions()
+		if len(by) == 0 || l.object(id) != id || !l.missing(id) {
 			continue
 		}
-		for _, e := range l.nodes[id].by {
-			rule := l.rules[e.rule]
-			if !rule.loose && !e.optional && l.sees(e.other) && l.query.matches(l.state, e.other, id) {
-				found = append(found, dangling{from: e.other, to: id, rule: rule})
+		for _, m := range by {
+			rule := l.rules[m.rule]
+			if rule.loose || m.optional {
+				continue
+			}
+			for _, holder := range l.holders(m, &one) {
+				if from := nodeID(holder); l.sees(from) && l.query.matches(l.state, from, id) {
+					found = append(found, dangling{from: from, to: id, rule: rule})
+				}
 			}
 		}
 	}
@@ -217,7 +223,7 @@ func (l *loose) selectsNothing(ctx context.Context, id nodeID, s *selection) (bo
 	case err != nil || !found.known || !found.all || len(found.objects) > 0:
 		return false, err
 	case s.namespaces == nil:
-		return l.all[found.kind].covers(l.nodes[id].key.Namespace), nil
+		return l.all[found.kind].covers(l.nodeOf(id).namespace.Value()), nil
 	default:
 		return l.all[found.kind].covers(""), nil
 	}
@@ -226,8 +232,9 @@ func (l *loose) selectsNothing(ctx context.Context, id nodeID, s *selection) (bo
 // matches reports whether q asks for what from says about to.
 func (q *DanglingQuery) matches(s *state, from, to nodeID) bool {
 	if len(q.Namespaces) > 0 && !slices.ContainsFunc(q.Namespaces, func(glob string) bool {
-		ok, _ := path.Match(glob, s.nodes[from].key.Namespace) // checked by whoever parsed it
-		return ok && s.nodes[from].key.Namespace != ""
+		namespace := s.nodeOf(from).namespace.Value()
+		ok, _ := path.Match(glob, namespace) // checked by whoever parsed it
+		return ok && namespace != ""
 	}) {
 		return false
 	}

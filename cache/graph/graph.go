@@ -103,7 +103,7 @@ func (g *Graph) Prepare(ctx context.Context) error {
 func (g *Graph) Stats() Stats {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	return Stats{Nodes: len(g.nodes) - len(g.free), Edges: g.state.edges, Unread: g.unread}
+	return Stats{Nodes: g.nodes.Len(), Edges: g.state.edges, Unread: g.unread}
 }
 
 // Close forgets everything. The Graph remains usable and begins anew.
@@ -138,11 +138,11 @@ func (s *sighted) kindOrder() []int {
 // compareNodes orders nodes by resource, namespace and name, by nothing that is not
 // shown of them.
 func (s *sighted) compareNodes(a, b nodeID) int {
-	x, y := &s.nodes[a], &s.nodes[b]
+	x, y := s.nodeOf(a), s.nodeOf(b)
 	if x.kind != y.kind {
 		return compareKinds(s.all[x.kind], s.all[y.kind])
 	}
-	if c := x.key.Compare(y.key); c != 0 {
+	if c := x.key().Compare(y.key()); c != 0 {
 		return c
 	}
 	return cmp.Compare(s.uid(a), s.uid(b))

@@ -446,13 +446,48 @@ func TestSelectionsUnreadable(t *testing.T) {
 		k.view.Hold(nil)
 	}
 	asked := &walk{sighted: w.graph.seenBy(cache.WholeSight()), rules: w.graph.rules, ctx: t.Context(), query: &Query{}, reaches: map[string][]reach{}, crowds: map[nodeID]bool{}}
-	for id, n := range w.graph.nodes {
+	for id := range nodeID(w.graph.nodes.End()) {
+		n := w.graph.nodeOf(id)
 		if !n.present {
 			continue
 		}
-		if err := asked.selections(nodeID(id), func(h hop) { t.Errorf("an edge of %s by %s", n.key, h.rule.Edge) }); err != nil {
+		if err := asked.selections(id, func(h hop) { t.Errorf("an edge of %s by %s", n.key(), h.rule.Edge) }); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestSiblings: what siblings name is held once, also after they have moved, and none of it is
+// left when the last one goes.
+func TestSiblings(t *testing.T) {
+	w := newWorld(t)
+	pod := func(i, node int, config string) {
+		w.Put("pods", fmt.Sprintf("a/web-%d", i), fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"u"}]},
+			"spec":{"nodeName":"node-%d","serviceAccountName":"web","volumes":[{"configMap":{"name":%q}},{"persistentVolumeClaim":{"claimName":"c-%d"}}]}}`, node, config, i%2))
+	}
+	want := func(node int, config string) []string {
+		return []string{fmt.Sprintf("pods a/web-7 -mounts-> configmaps a/%s (missing)", config), "pods a/web-7 -mounts-> persistentvolumeclaims a/c-1 (missing)",
+			fmt.Sprintf("pods a/web-7 -runsOn-> nodes node-%d (missing)", node), "pods a/web-7 -runsAs-> serviceaccounts a/web (missing)",
+			"replicasets.apps a/web (missing) -owns-> pods a/web-7"}
+	}
+	for round, config := range []string{"one", "two"} {
+		for i := range 60 {
+			pod(i, i%3+round, config)
+		}
+		equal(t, config, w.walk("pods", "a/web-7", func(q *Query) { q.Depth = 1 }).text(), want(7%3+round, config))
+		// One for all, and those of three nodes with two claims.
+		if n := w.graph.bundles.Len(); n != 1+3*2 {
+			t.Errorf("60 siblings have %d bundles", n)
+		}
+	}
+	for i := range 60 {
+		w.Delete("pods", fmt.Sprintf("a/web-%d", i))
+	}
+	if _, err := w.graph.Dangling(t.Context(), DanglingQuery{Sight: everything}); err != nil {
+		t.Fatal(err)
+	}
+	if s := w.graph.state; s.nodes.Len()+s.aliases.Len()+s.bundles.Len()+s.byEdges.Len()+s.edges > 0 {
+		t.Errorf("%d nodes, %d aliases, %d bundles and %d edges are left", s.nodes.Len(), s.aliases.Len(), s.bundles.Len(), s.edges)
 	}
 }
 

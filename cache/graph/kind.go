@@ -5,6 +5,7 @@ import (
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/internal/inside"
+	"github.com/informerd/informerd/cache/internal/rows"
 )
 
 // kindID is the position of a kind in its state.
@@ -17,8 +18,8 @@ type kind struct {
 	version string     // up to which its objects are entered
 	known   bool       // the cluster has it
 	group   schema.GroupKind
-	reader  *reader // nil of what the cluster does not know
-	byKey   map[cache.Key]nodeID
+	reader  *reader    // nil of what the cluster does not know
+	byKey   rows.Table // nodes
 }
 
 // name is the resource as kubectl names it; of what the cluster does not know,
@@ -62,7 +63,6 @@ func newKinds() kinds {
 }
 
 func (k *kinds) add(new *kind) kindID {
-	new.byKey = map[cache.Key]nodeID{}
 	k.all = append(k.all, new)
 	return kindID(len(k.all) - 1)
 }

@@ -32,6 +32,7 @@ type Rule struct {
 	flip  bool             // the edge leads from what is named to the holder
 	loose bool             // it is no fault when what is named is gone
 	byUID bool             // another object of that name is not meant
+	apart bool             // siblings name one each, which others name, too
 }
 
 // ownerRule and the other rules below are not read at paths of their own.

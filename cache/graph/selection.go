@@ -35,7 +35,7 @@ type selected struct {
 // seen has no labels to be selected by, whatever is seen in it.
 func (s *sighted) selected(ctx context.Context, id nodeID, sel *selection) (selected, error) {
 	if sel.namespaces == nil {
-		own := s.nodes[id].key.Namespace
+		own := s.nodeOf(id).namespace.Value()
 		return s.query(ctx, podResource, []string{own}, cache.Query{Terms: []cache.Term{{Index: cache.NamespaceIndex, Value: own}}, Labels: sel.pods})
 	}
 	spaces, err := s.query(ctx, namespaceResource, []string{""}, cache.Query{Labels: sel.namespaces})
@@ -73,13 +73,13 @@ func (w *walk) selections(id nodeID, add func(hop)) error {
 		}
 		w.each(found.kind, found.objects, func(other nodeID) { add(hop{other, all[i].rule, true}) })
 	}
-	if n := &w.nodes[id]; n.present {
+	if n := w.nodeOf(id); n.present {
 		switch w.kindOf(id).view.Spec.GVR.GroupResource() {
 		case podResource:
 			w.selecting(id, add)
-			w.allowing(id, n.key.Namespace, add)
+			w.allowing(id, n.namespace.Value(), add)
 		case namespaceResource:
-			w.allowing(id, n.key.Name, add)
+			w.allowing(id, n.name, add)
 		}
 	}
 	return nil
@@ -88,12 +88,12 @@ func (w *walk) selections(id nodeID, add func(hop)) error {
 // selecting visits what selects a pod from its own namespace: there are not many
 // to try.
 func (w *walk) selecting(id nodeID, add func(hop)) {
-	n := &w.nodes[id]
+	n := w.nodeOf(id)
 	pod, ok := w.stored(id)
 	if !ok {
 		return
 	}
-	for _, holder := range w.state.selecting[n.key.Namespace] {
+	for _, holder := range w.state.selecting[n.namespace.Value()] {
 		if !w.sees(holder) {
 			continue
 		}
@@ -115,14 +115,14 @@ type reach struct {
 // What more than a crowd selects, such as the pods of the cluster's DNS, is not
 // walked through to them.
 func (w *walk) allowing(id nodeID, namespace string, add func(hop)) {
-	n := &w.nodes[id]
 	object, ok := w.stored(id)
 	if !ok {
 		return
 	}
 	var hops []hop
+	within := w.nodeOf(id).namespace.Value() != ""
 	for _, r := range w.reaching(namespace) {
-		if r.pods == nil && n.key.Namespace == "" || r.pods != nil && n.key.Namespace != "" && r.pods.Matches(object.Labels()) {
+		if r.pods == nil && !within || r.pods != nil && within && r.pods.Matches(object.Labels()) {
 			hops = append(hops, hop{r.holder, r.rule, false})
 		}
 	}

@@ -26,21 +26,27 @@ func (s *state) seenBy(sight cache.Sight) sighted {
 
 // sees reports whether what a node stands for is seen, be it there or not.
 func (s *sighted) sees(id nodeID) bool {
-	n := &s.nodes[id]
-	return s.scopes[n.kind].Sees(n.key)
+	n := s.nodeOf(id)
+	return s.scopes[n.kind].Sees(n.key())
 }
 
 // knows reports whether there is a node to those who ask: an object that is seen, or
 // what one names that is seen, too.
 func (s *sighted) knows(id nodeID) bool {
-	n := &s.nodes[id]
-	return s.sees(id) && (n.present || slices.ContainsFunc(n.by, func(e edge) bool { return s.sees(e.other) }))
+	n := s.nodeOf(id)
+	if !s.sees(id) {
+		return false
+	}
+	var one [1]uint32
+	return n.present || slices.ContainsFunc(n.mentions(), func(m mention) bool {
+		return slices.ContainsFunc(s.holders(m, &one), func(holder uint32) bool { return s.sees(nodeID(holder)) })
+	})
 }
 
 // object is the node that id stands for. Whether what is not seen has the UID that it
 // is named by is not known.
 func (s *sighted) object(id nodeID) nodeID {
-	if !s.nodes[id].alias || !s.sees(id) {
+	if !s.nodeOf(id).alias || !s.sees(id) {
 		return id
 	}
 	return s.state.object(id)
@@ -51,7 +57,7 @@ func (s *sighted) missing(id nodeID) bool { return s.state.missing(id) && s.sees
 
 // uid is that of a node; of what is not seen it is what the reference says.
 func (s *sighted) uid(id nodeID) string {
-	if n := &s.nodes[id]; n.alias || s.sees(id) {
+	if n := s.nodeOf(id); n.alias || s.sees(id) {
 		return n.uid
 	}
 	return ""
@@ -59,7 +65,8 @@ func (s *sighted) uid(id nodeID) string {
 
 // stored is the object of a node that is seen, if it can be read.
 func (s *sighted) stored(id nodeID) (*cache.Object, bool) {
-	return s.get(s.nodes[id].kind, s.nodes[id].key)
+	n := s.nodeOf(id)
+	return s.get(n.kind, n.key())
 }
 
 // get returns an object that is seen, if its resource can be read.

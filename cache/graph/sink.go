@@ -44,18 +44,18 @@ func (s sink) Reset() {
 }
 
 func (s sink) Stamp(r cache.Resource, key cache.Key) (uint64, bool) {
-	id, ok := s.all[s.kind(r)].byKey[key]
-	if !ok || !s.nodes[id].present {
+	id, ok := s.find(s.kind(r), key)
+	if !ok || !s.nodeOf(id).present {
 		return 0, false
 	}
-	return s.nodes[id].stamp, true
+	return s.nodeOf(id).stamp, true
 }
 
 func (s sink) Keys(r cache.Resource) []cache.Key {
 	var keys []cache.Key
-	for key, id := range s.all[s.kind(r)].byKey {
-		if s.nodes[id].present {
-			keys = append(keys, key)
+	for id := range s.all[s.kind(r)].byKey.All() {
+		if n := s.nodes.At(id); n.present {
+			keys = append(keys, n.key())
 		}
 	}
 	return keys

@@ -1,31 +1,63 @@
 package graph
 
 import (
+	"hash/maphash"
 	"slices"
+	"strings"
+	"unique"
 
 	"github.com/informerd/informerd/cache"
+	"github.com/informerd/informerd/cache/internal/rows"
 )
 
-// nodeID is the position of a node in its state.
-type nodeID uint32
+type (
+	nodeID   uint32 // number of a node in its state
+	bundleID uint32 // number of a bundle in its state, + 1
+)
 
 // node is an object, or what a reference names.
 type node struct {
-	key cache.Key
+	name      string // with uid a part of the object, so that it costs nothing
+	namespace unique.Handle[string]
 	// uid is that of the object. Of an alias it is that which the object would
 	// have to have.
 	uid     string
-	stamp   uint64 // of the version that refs were read from
-	refs    []edge // to what it names, in the order of the document
-	by      []edge // to those that name it, in no order
+	stamp   uint64     // of the version that bundles were read from
+	by      *[]mention // what names it, in no order; nil is nothing
+	bundles [2]bundleID
 	kind    kindID
 	present bool // the store has it
-	alias   bool // stands for the object called key if that has the uid
+	alias   bool // stands for the object called by its name if that has the uid
 }
 
-// edge is one end of a reference: the node at the other end, and the rule.
+func (n *node) key() cache.Key { return cache.Key{Namespace: n.namespace.Value(), Name: n.name} }
+
+// mentions are what names the node.
+func (n *node) mentions() []mention {
+	if n.by == nil {
+		return nil
+	}
+	return *n.by
+}
+
+// edge is a reference: the node that is named, and the rule.
 type edge struct {
 	other    nodeID
+	rule     ruleID
+	optional bool
+}
+
+// bundle is references that objects have together, such as those of siblings. An object has
+// two: what its siblings name as well, and what each of them names another one of (Rule.apart),
+// so that those who have the same of it are others. Each costs an object four bytes.
+type bundle struct {
+	edges   []edge   // in the order of the document
+	holders rows.Set // nodes
+}
+
+// mention is an edge of a bundle, seen from the node that is named.
+type mention struct {
+	bundle   bundleID
 	rule     ruleID
 	optional bool
 }
@@ -41,9 +73,10 @@ type alias struct {
 // state is what is known of a cluster's references. Guarded by its Graph.
 type state struct {
 	kinds
-	nodes   []node
-	free    []nodeID
-	aliases map[alias]nodeID
+	nodes   rows.Rows[node]
+	aliases rows.Table // nodes
+	bundles rows.Rows[bundle]
+	byEdges rows.Table // bundles
 	// selections of the nodes that have any, those nodes by namespace, and those
 	// among them that select in other namespaces.
 	selections map[nodeID][]selection
@@ -55,91 +88,124 @@ type state struct {
 func newState() *state {
 	return &state{
 		kinds:      newKinds(),
-		aliases:    map[alias]nodeID{},
 		selections: map[nodeID][]selection{},
 		selecting:  map[string][]nodeID{},
 		across:     map[nodeID]struct{}{},
 	}
 }
 
-func (s *state) kindOf(id nodeID) *kind { return s.all[s.nodes[id].kind] }
+func (s *state) nodeOf(id nodeID) *node     { return s.nodes.At(uint32(id)) }
+func (s *state) bundle(id bundleID) *bundle { return s.bundles.At(uint32(id - 1)) }
+func (s *state) kindOf(id nodeID) *kind     { return s.all[s.nodeOf(id).kind] }
+
+var seed = maphash.MakeSeed()
+
+func hashKey(key cache.Key) uint64 {
+	return maphash.String(seed, key.Name) ^ maphash.String(seed, key.Namespace)*31
+}
+
+func (a *alias) hash() uint64 { return hashKey(a.key) ^ maphash.String(seed, a.uid)*37 }
+
+func hashEdges(edges []edge) (hash uint64) {
+	for _, e := range edges {
+		hash = maphash.Comparable(seed, hash^uint64(e.other)<<16^uint64(e.rule))
+	}
+	return hash
+}
+
+func (s *state) nodeHash(id uint32) uint64 { return hashKey(s.nodes.At(id).key()) }
+func (s *state) aliasHash(id uint32) uint64 {
+	a := s.aliasOf(nodeID(id))
+	return a.hash()
+}
+func (s *state) bundleHash(number uint32) uint64 { return hashEdges(s.bundles.At(number).edges) }
+
+func (s *state) aliasOf(id nodeID) alias {
+	n := s.nodeOf(id)
+	return alias{n.kind, n.key(), n.uid}
+}
+
+// find returns the node of a key.
+func (s *state) find(k kindID, key cache.Key) (nodeID, bool) {
+	id, ok := s.all[k].byKey.Find(hashKey(key), func(id uint32) bool {
+		n := s.nodes.At(id)
+		return n.name == key.Name && n.namespace.Value() == key.Namespace
+	})
+	return nodeID(id), ok
+}
+
+// findAlias returns the node that stands for the object with a UID.
+func (s *state) findAlias(a alias) (nodeID, bool) {
+	id, ok := s.aliases.Find(a.hash(), func(id uint32) bool { return s.aliasOf(nodeID(id)) == a })
+	return nodeID(id), ok
+}
 
 // named returns the node of a key, new if there is none.
 func (s *state) named(k kindID, key cache.Key) nodeID {
-	byKey := s.all[k].byKey
-	id, ok := byKey[key]
+	id, ok := s.find(k, key)
 	if !ok {
-		id = s.newNode(node{kind: k, key: key})
-		byKey[key] = id
+		id = nodeID(s.nodes.Add(node{kind: k, name: key.Name, namespace: unique.Make(key.Namespace)}))
+		s.all[k].byKey.Add(uint32(id), s.nodeHash)
 	}
 	return id
 }
 
-// aliased returns the node that stands for the object with a UID.
+// aliased returns the node that stands for the object with a UID, new if there is none.
 func (s *state) aliased(a alias) nodeID {
-	id, ok := s.aliases[a]
+	id, ok := s.findAlias(a)
 	if !ok {
-		id = s.newNode(node{kind: a.kind, key: a.key, uid: a.uid, alias: true})
-		s.aliases[a] = id
+		id = nodeID(s.nodes.Add(node{kind: a.kind, name: a.key.Name, namespace: unique.Make(a.key.Namespace), uid: a.uid, alias: true}))
+		s.aliases.Add(uint32(id), s.aliasHash)
 	}
 	return id
-}
-
-func (s *state) newNode(n node) nodeID {
-	if last := len(s.free) - 1; last >= 0 {
-		id := s.free[last]
-		s.free = s.free[:last]
-		s.nodes[id] = n
-		return id
-	}
-	s.nodes = append(s.nodes, n)
-	return nodeID(len(s.nodes) - 1)
 }
 
 // collect forgets a node that is neither there nor named.
 func (s *state) collect(id nodeID) {
-	n := &s.nodes[id]
-	if n.present || len(n.by) > 0 {
+	n := s.nodeOf(id)
+	if n.present || len(n.mentions()) > 0 {
 		return
 	}
 	if n.alias {
-		delete(s.aliases, alias{n.kind, n.key, n.uid})
+		s.aliases.Remove(uint32(id), s.aliasHash)
 	} else {
-		delete(s.all[n.kind].byKey, n.key)
+		s.all[n.kind].byKey.Remove(uint32(id), s.nodeHash)
 	}
-	*n = node{}
-	s.free = append(s.free, id)
+	s.nodes.Remove(uint32(id))
 }
 
 // put enters an object.
 func (s *state) put(k kindID, l *links) {
 	id := s.named(k, l.key)
-	n := &s.nodes[id]
+	n := s.nodeOf(id)
 	n.present, n.stamp = true, l.stamp
-	if n.uid != l.uid {
-		n.uid = l.uid
-	}
+	n.name, n.uid = l.key.Name, l.uid // of this version, so that no former one is kept for them
 	s.setSelections(id, l.selections)
-	s.setReferences(id, s.resolve(l))
+	together, apart := s.resolve(l)
+	s.setBundles(id, [2]bundleID{s.bundled(together), s.bundled(apart)})
 }
 
 // resolve turns references into edges, each once.
-func (s *state) resolve(l *links) []edge {
-	edges := make([]edge, 0, len(l.references))
+func (s *state) resolve(l *links) (together, apart []edge) {
 	for i := range l.references {
-		target, ok := s.target(&l.references[i])
+		ref := &l.references[i]
+		target, ok := s.target(ref)
 		if !ok {
 			continue
 		}
-		e := edge{target, l.references[i].rule.id, l.references[i].optional}
-		at := slices.IndexFunc(edges, func(o edge) bool { return o.other == e.other && o.rule == e.rule })
+		edges := &together
+		if ref.rule.apart {
+			edges = &apart
+		}
+		e := edge{target, ref.rule.id, ref.optional}
+		at := slices.IndexFunc(*edges, func(o edge) bool { return o.other == e.other && o.rule == e.rule })
 		if at < 0 {
-			edges = append(edges, e)
+			*edges = append(*edges, e)
 		} else {
-			edges[at].optional = edges[at].optional && e.optional
+			(*edges)[at].optional = (*edges)[at].optional && e.optional
 		}
 	}
-	return slices.Clip(edges)
+	return together, apart
 }
 
 // target is the node a reference names; there is none if it lacks a namespace.
@@ -158,51 +224,105 @@ func (s *state) target(ref *reference) (nodeID, bool) {
 	return s.named(k, key), true
 }
 
-// setReferences replaces the edges of a node.
-func (s *state) setReferences(id nodeID, now []edge) {
-	before := s.nodes[id].refs
-	if slices.Equal(before, now) {
-		return
+// bundled is the bundle of edges, new if there is none; 0 if there are no edges.
+func (s *state) bundled(edges []edge) bundleID {
+	if len(edges) == 0 {
+		return 0
 	}
-	for _, e := range now {
-		if !slices.Contains(before, e) {
-			s.nodes[e.other].by = append(s.nodes[e.other].by, edge{id, e.rule, e.optional})
+	number, ok := s.byEdges.Find(hashEdges(edges), func(number uint32) bool { return slices.Equal(s.bundles.At(number).edges, edges) })
+	if ok {
+		return bundleID(number + 1)
+	}
+	number = s.bundles.Add(bundle{edges: slices.Clip(slices.Clone(edges))})
+	s.byEdges.Add(number, s.bundleHash)
+	for _, e := range edges {
+		n := s.nodeOf(e.other)
+		if n.by == nil {
+			n.by = new([]mention)
+		}
+		*n.by = append(*n.by, mention{bundleID(number + 1), e.rule, e.optional})
+	}
+	return bundleID(number + 1)
+}
+
+// setBundles replaces the references of a node. What is new is entered before what was is taken
+// out, so that nothing that is named by both is forgotten.
+func (s *state) setBundles(id nodeID, now [2]bundleID) {
+	before := s.nodeOf(id).bundles
+	s.nodeOf(id).bundles = now
+	for i := range now {
+		if now[i] != before[i] && now[i] != 0 {
+			b := s.bundle(now[i])
+			b.holders.Add(uint32(id))
+			s.edges += len(b.edges)
 		}
 	}
-	s.nodes[id].refs = now
-	s.edges += len(now) - len(before)
-	for _, e := range before {
-		if !slices.Contains(now, e) {
-			s.unname(id, e)
+	for i := range now {
+		if now[i] != before[i] && before[i] != 0 {
+			b := s.bundle(before[i])
+			s.edges -= len(b.edges)
+			if b.holders.Remove(uint32(id)); b.holders.Len() == 0 {
+				s.dropBundle(before[i])
+			}
 		}
 	}
 }
 
-// unname takes away what e.other knows of being named by id.
-func (s *state) unname(id nodeID, e edge) {
-	by := s.nodes[e.other].by
-	i := slices.Index(by, edge{id, e.rule, e.optional})
+// dropBundle forgets a bundle that no object has.
+func (s *state) dropBundle(id bundleID) {
+	edges := s.bundle(id).edges
+	s.byEdges.Remove(uint32(id-1), s.bundleHash)
+	s.bundles.Remove(uint32(id - 1))
+	for _, e := range edges {
+		s.unname(e.other, mention{id, e.rule, e.optional})
+	}
+}
+
+// unname takes away what a node knows of being named.
+func (s *state) unname(id nodeID, m mention) {
+	n := s.nodeOf(id)
+	by := *n.by
+	i := slices.Index(by, m)
 	last := len(by) - 1
 	by[i] = by[last]
-	s.nodes[e.other].by = by[:last]
-	s.collect(e.other)
+	if *n.by = by[:last]; last == 0 {
+		n.by = nil
+		s.collect(id)
+	}
 }
 
 // remove takes out an object; what names it keeps doing so.
 func (s *state) remove(k kindID, key cache.Key) {
-	id, ok := s.all[k].byKey[key]
-	if !ok || !s.nodes[id].present {
+	id, ok := s.find(k, key)
+	if !ok || !s.nodeOf(id).present {
 		return
 	}
 	s.setSelections(id, nil)
-	s.setReferences(id, nil)
-	n := &s.nodes[id]
+	s.setBundles(id, [2]bundleID{})
+	n := s.nodeOf(id)
 	n.present, n.uid, n.stamp = false, "", 0
+	n.name = strings.Clone(n.name) // the rest of the object need not be kept for it
 	s.collect(id)
 }
 
+// references visits what a node names.
+func (s *state) references(id nodeID, visit func(edge)) {
+	for _, b := range s.nodeOf(id).bundles {
+		if b != 0 {
+			for _, e := range s.bundle(b).edges {
+				visit(e)
+			}
+		}
+	}
+}
+
+// holders are the nodes that name another by a mention; one alone is put into the memory given.
+func (s *state) holders(m mention, one *[1]uint32) []uint32 {
+	return s.bundle(m.bundle).holders.List(one)
+}
+
 func (s *state) setSelections(id nodeID, now []selection) {
-	namespace := s.nodes[id].key.Namespace
+	namespace := s.nodeOf(id).namespace.Value()
 	switch _, had := s.selections[id]; {
 	case len(now) == 0 && !had:
 		return
@@ -227,11 +347,11 @@ func (s *state) setSelections(id nodeID, now []selection) {
 // object is the node that id stands for: itself, or of an alias the object with
 // its UID, if there is one.
 func (s *state) object(id nodeID) nodeID {
-	n := &s.nodes[id]
+	n := s.nodeOf(id)
 	if !n.alias {
 		return id
 	}
-	if named, ok := s.all[n.kind].byKey[n.key]; ok && s.nodes[named].present && s.nodes[named].uid == n.uid {
+	if named, ok := s.find(n.kind, n.key()); ok && s.nodeOf(named).present && s.nodeOf(named).uid == n.uid {
 		return named
 	}
 	return id
@@ -240,6 +360,6 @@ func (s *state) object(id nodeID) nodeID {
 // missing reports whether the cluster does not have what a node stands for:
 // it is not in the copy, and the copy would have it.
 func (s *state) missing(id nodeID) bool {
-	n := &s.nodes[id]
-	return !n.present && s.all[n.kind].covers(n.key.Namespace)
+	n := s.nodeOf(id)
+	return !n.present && s.all[n.kind].covers(n.namespace.Value())
 }

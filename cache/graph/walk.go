@@ -103,7 +103,7 @@ func (w *walk) visit(id nodeID, depth int) {
 
 // stops reports whether a node is a hub that is not walked through.
 func (w *walk) stops(id nodeID) bool {
-	return w.kindOf(id).hub(w.nodes[id].key.Name) && !w.through(id)
+	return w.kindOf(id).hub(w.nodeOf(id).name) && !w.through(id)
 }
 
 // through reports whether the query wants to go on from a node, hub or not.
@@ -120,16 +120,33 @@ func (w *walk) crowded(id nodeID) bool {
 	if w.crowds[id] {
 		return true
 	}
-	by := w.nodes[id].by
-	if len(by) <= crowd || w.through(id) {
+	by := w.nodeOf(id).mentions()
+	if !w.often(by) || w.through(id) {
 		return false
 	}
 	n := 0
-	for _, e := range by {
-		if !w.rules[e.rule].flip && w.sees(e.other) { // what it owns is its own
-			if n++; n > crowd {
-				return true
+	var one [1]uint32
+	for _, m := range by {
+		if w.rules[m.rule].flip { // what it owns is its own
+			continue
+		}
+		for _, holder := range w.holders(m, &one) {
+			if w.sees(nodeID(holder)) {
+				if n++; n > crowd {
+					return true
+				}
 			}
+		}
+	}
+	return false
+}
+
+// often reports whether there are more mentions than a crowd has.
+func (s *state) often(by []mention) bool {
+	n := 0
+	for _, m := range by {
+		if n += s.bundle(m.bundle).holders.Len(); n > crowd {
+			return true
 		}
 	}
 	return false
@@ -189,26 +206,29 @@ func (w *walk) wants(h hop) bool {
 
 // references visits what a node names and what names it, also by its UID.
 func (w *walk) references(id nodeID, add func(hop)) {
-	n := &w.nodes[id]
-	for _, e := range n.refs {
+	w.state.references(id, func(e edge) {
 		rule := w.rules[e.rule]
 		add(hop{w.object(e.other), rule, !rule.flip})
-	}
+	})
+	n := w.nodeOf(id)
 	if !w.crowded(id) {
-		w.named(n.by, add)
+		w.named(n.mentions(), add)
 	}
 	if n.present {
-		if a, ok := w.aliases[alias{n.kind, n.key, n.uid}]; ok {
-			w.named(w.nodes[a].by, add)
+		if a, ok := w.findAlias(w.aliasOf(id)); ok {
+			w.named(w.nodeOf(a).mentions(), add)
 		}
 	}
 }
 
-func (w *walk) named(by []edge, add func(hop)) {
-	for _, e := range by {
-		if w.sees(e.other) {
-			rule := w.rules[e.rule]
-			add(hop{e.other, rule, rule.flip})
+func (w *walk) named(by []mention, add func(hop)) {
+	var one [1]uint32
+	for _, m := range by {
+		rule := w.rules[m.rule]
+		for _, holder := range w.holders(m, &one) {
+			if w.sees(nodeID(holder)) {
+				add(hop{nodeID(holder), rule, rule.flip})
+			}
 		}
 	}
 }
@@ -216,24 +236,24 @@ func (w *walk) named(by []edge, add func(hop)) {
 // definitions visits the objects of a CustomResourceDefinition, and of a custom
 // object its definition.
 func (w *walk) definitions(id nodeID, add func(hop)) {
-	n := &w.nodes[id]
+	n := w.nodeOf(id)
 	crd, ok := w.byResource[schema.ParseGroupResource(crds)]
 	if !ok || !n.present {
 		return
 	}
 	if n.kind != crd {
 		name := w.all[n.kind].view.Spec.GVR.GroupResource().String()
-		if definition, ok := w.all[crd].byKey[cache.Key{Name: name}]; ok && w.nodes[definition].present && w.sees(definition) {
+		if definition, ok := w.find(crd, cache.Key{Name: name}); ok && w.nodeOf(definition).present && w.sees(definition) {
 			add(hop{definition, definesRule, false})
 		}
 		return
 	}
-	k, ok := w.byResource[schema.ParseGroupResource(n.key.Name)]
+	k, ok := w.byResource[schema.ParseGroupResource(n.name)]
 	if !ok {
 		return
 	}
-	for _, object := range w.all[k].byKey {
-		if w.nodes[object].present && w.sees(object) {
+	for number := range w.all[k].byKey.All() {
+		if object := nodeID(number); w.nodeOf(object).present && w.sees(object) {
 			add(hop{object, definesRule, true})
 		}
 	}
@@ -241,7 +261,7 @@ func (w *walk) definitions(id nodeID, add func(hop)) {
 
 // contents visits the objects of a namespace, and of an object its namespace.
 func (w *walk) contents(id nodeID, add func(hop)) error {
-	n := &w.nodes[id]
+	n := w.nodeOf(id)
 	namespaces, ok := w.byResource[namespaceResource]
 	if !ok {
 		return nil
@@ -250,18 +270,18 @@ func (w *walk) contents(id nodeID, add func(hop)) error {
 		return nil
 	}
 	if n.kind != namespaces {
-		if n.key.Namespace != "" {
-			if ns, ok := w.all[namespaces].byKey[cache.Key{Name: n.key.Namespace}]; ok && w.knows(ns) {
+		if own := n.namespace.Value(); own != "" {
+			if ns, ok := w.find(namespaces, cache.Key{Name: own}); ok && w.knows(ns) {
 				add(hop{ns, namespaceRule, false})
 			}
 		}
 		return nil
 	}
 	for i, k := range w.all {
-		if !k.view.Readable() || !k.view.Spec.Namespaced || !w.scopes[i].Touches(n.key.Name) {
+		if !k.view.Readable() || !k.view.Spec.Namespaced || !w.scopes[i].Touches(n.name) {
 			continue
 		}
-		found, err := w.selectOf(w.ctx, kindID(i), cache.Query{Terms: []cache.Term{{Index: cache.NamespaceIndex, Value: n.key.Name}}})
+		found, err := w.selectOf(w.ctx, kindID(i), cache.Query{Terms: []cache.Term{{Index: cache.NamespaceIndex, Value: n.name}}})
 		if err != nil {
 			return err
 		}
@@ -274,7 +294,7 @@ func (w *walk) contents(id nodeID, add func(hop)) error {
 // Graph was brought up to date has none yet.
 func (w *walk) each(k kindID, objects []*cache.Object, visit func(nodeID)) {
 	for _, o := range objects {
-		if id, ok := w.all[k].byKey[o.Key()]; ok && w.nodes[id].present {
+		if id, ok := w.find(k, o.Key()); ok && w.nodeOf(id).present {
 			visit(id)
 		}
 	}
