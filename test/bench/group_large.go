@@ -129,7 +129,7 @@ func (l *large) cold(ctx context.Context) error {
 	if _, err := settle(ctx, i.pid(), 0.1, 10*time.Minute); err != nil {
 		return err
 	}
-	if l.settled, err = statusBytes(i.pid(), "RssAnon"); err != nil {
+	if l.settled, err = memoryAtRest(ctx, i.pid()); err != nil {
 		return err
 	}
 	logf("events")
