@@ -15,7 +15,8 @@ func (s *Store) Decode(raw []byte, apiVersion, kind string) (*Object, error) {
 		return nil, err
 	}
 	if !e.holds(o.Namespace(), o.UID()) {
-		o.terms, o.size, o.is = nil, 0, foreign
+		o.setTerms(nil, nil)
+		o.size, o.is = 0, foreign
 		return o, nil
 	}
 	if unindexed > 0 {
@@ -24,7 +25,7 @@ func (s *Store) Decode(raw []byte, apiVersion, kind string) (*Object, error) {
 	if s.opts.Sound != nil && s.opts.Sound(plain) {
 		o.is |= sound
 	}
-	o.data, o.dict = s.packing.pack(plain)
+	o.setData(s.packing.pack(plain))
 	return o, nil
 }
 
@@ -71,7 +72,7 @@ func (s *Store) upToDate(o *Object) *Object {
 		// It was packed by this process a moment ago; without its JSON it can
 		// still be found by what it was.
 		s.unextracted.Add(1)
-		return o.reindexed(o.terms, e.generation)
+		return o.reindexed(o.common, o.terms().own, e.generation)
 	}
 	s.unextracted.Add(uint64(unindexed))
 	return again
@@ -88,6 +89,7 @@ func (s *Store) applyLocked(t EventType, o *Object, before string) []Event {
 	switch {
 	case t != Deleted:
 		if held == nil || !same(held, o) {
+			o = s.contents.sharing(o, held)
 			s.enterLocked(o)
 			told.put(held, o)
 		}

@@ -176,7 +176,7 @@ func BenchmarkReplace(b *testing.B) {
 	s := filledStore(b, benchPods())
 	objs := s.objectsOf("")
 	for i, o := range objs {
-		objs[i] = o.repacked(slices.Clone(o.data), o.dict)
+		objs[i] = o.repacked(slices.Clone(o.data()), o.dict)
 	}
 	for b.Loop() {
 		s.Replace("", objs, strconv.Itoa(benchPods()))
@@ -206,7 +206,7 @@ func BenchmarkMayFollow(b *testing.B) {
 	s := filledStore(b, benchPods())
 	objs := s.objectsOf("")
 	for i, o := range objs {
-		objs[i] = o.repacked(slices.Clone(o.data), o.dict)
+		objs[i] = o.repacked(slices.Clone(o.data()), o.dict)
 	}
 	for b.Loop() {
 		if err := s.MayFollow("", objs, strconv.Itoa(benchPods())); err != nil {

@@ -25,23 +25,31 @@ func (c *contents) loadAll(objects []*Object) {
 func (x indexes) loadAll(objects []*Object) {
 	// What one object has in one place of its terms the next one mostly has, too: pods of one
 	// owner differ in hardly any.
-	var before []handle
-	var lately []loadedTerm
+	var before terms
+	var common, own []loadedTerm
 	for row, o := range objects {
-		for len(lately) < len(o.terms) {
-			lately = append(lately, loadedTerm{})
-		}
-		for i, h := range o.terms {
-			if i >= len(before) || before[i] != h {
-				lately[i] = x.loaded(h)
-			}
-			lately[i].add(uint32(row))
-		}
-		before = o.terms
+		now := o.terms()
+		common = x.load(uint32(row), now.common, before.common, common)
+		own = x.load(uint32(row), now.own, before.own, own)
+		before = now
 	}
 	for _, idx := range x {
 		idx.values.loadAll(idx.postings)
 	}
+}
+
+// load enters a row under terms, of which lately has where those before belong.
+func (x indexes) load(row uint32, now, before []handle, lately []loadedTerm) []loadedTerm {
+	for len(lately) < len(now) {
+		lately = append(lately, loadedTerm{})
+	}
+	for i, h := range now {
+		if i >= len(before) || before[i] != h {
+			lately[i] = x.loaded(h)
+		}
+		lately[i].add(row)
+	}
+	return lately
 }
 
 // loadedTerm is where the rows of a term belong. It is empty for one of an index that there is

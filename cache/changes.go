@@ -147,10 +147,10 @@ func (o *Object) record() Record {
 		UID:             o.UID(),
 		ResourceVersion: o.ResourceVersion(),
 		Created:         o.created,
-		Terms:           o.terms,
+		Terms:           o.terms().appendTo(nil),
 		Dictionary:      o.dictionaryID(),
 		Size:            o.size,
-		Data:            o.data,
+		Data:            o.data(),
 	}
 }
 

@@ -104,14 +104,14 @@ func (c *contents) put(o *Object) (old *Object) {
 	if ok {
 		old = e.obj
 		c.account(old, -1)
-		c.indexes.remove(e.row, old.terms, o.terms)
-		c.indexes.add(e.row, o.terms, old.terms)
+		c.indexes.remove(e.row, old.terms(), o.terms())
+		c.indexes.add(e.row, o.terms(), old.terms())
 		c.created.move(e.row, old, o)
 		c.seen.change(e.row)
 		c.columns.changed(e.row)
 	} else {
 		e.row = c.newRow()
-		c.indexes.add(e.row, o.terms, nil)
+		c.indexes.add(e.row, o.terms(), terms{})
 		c.created.add(e.row, o)
 		c.seen.add(e.row, o)
 	}
@@ -120,6 +120,24 @@ func (c *contents) put(o *Object) (old *Object) {
 	c.tree.Set(e)
 	c.account(o, 1)
 	return old
+}
+
+// sharing returns o, which is new, with what it has in common with held, its former version, or
+// with siblings, which are its neighbours by name, in the same memory.
+func (c *contents) sharing(o, held *Object) *Object {
+	if held != nil || o.common == nil {
+		return o.like(held)
+	}
+	beside := func(e entry) bool {
+		held = e.obj
+		return false
+	}
+	c.tree.Descend(entry{obj: o}, beside)
+	if shared := o.like(held); shared != o {
+		return shared
+	}
+	c.tree.Ascend(entry{obj: o}, beside)
+	return o.like(held)
 }
 
 func (c *contents) newRow() uint32 {
@@ -141,7 +159,7 @@ func (c *contents) remove(o *Object) (old *Object) {
 	if !ok {
 		return nil
 	}
-	c.indexes.remove(e.row, e.obj.terms, nil)
+	c.indexes.remove(e.row, e.obj.terms(), terms{})
 	c.created.remove(e.row, e.obj)
 	c.rows[e.row] = nil
 	c.free = append(c.free, e.row)

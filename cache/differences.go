@@ -111,7 +111,7 @@ func (d *differences) settle() {
 // sameForm reports whether a and b hold the same bytes in the same way: then they
 // are equal. Otherwise they may be.
 func sameForm(a, b *Object) bool {
-	return a.dict == b.dict && bytes.Equal(a.data, b.data)
+	return a.dict == b.dict && bytes.Equal(a.data(), b.data())
 }
 
 func sameJSON(a, b *Object) bool {

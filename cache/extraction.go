@@ -172,7 +172,8 @@ func (e *extraction) object(raw, buf []byte, apiVersion, kind string) (o *Object
 	if t, err := time.Parse(time.RFC3339, string(doc.CreationTimestamp)); err == nil {
 		o.created = t.Unix()
 	}
-	o.terms, unindexed = e.terms(r)
+	common, own, unindexed := e.terms(r)
+	o.setTerms(common, own)
 	plain = doc.AppendJSON(buf, apiVersion, kind)
 	o.size = uint32(len(plain) - len(buf))
 	return o, plain, unindexed, nil
@@ -180,11 +181,10 @@ func (e *extraction) object(raw, buf []byte, apiVersion, kind string) (o *Object
 
 // terms returns the indexed values of what r has read: namespace, labels, owners, then the
 // configured indexes in the order of their names. What changes here changes
-// termsVersion.
-func (e *extraction) terms(r *recent) (terms []handle, unindexed int) {
+// termsVersion. What of them is common may be what the object before has.
+func (e *extraction) terms(r *recent) (common *commonTerms, own []handle, unindexed int) {
 	doc := &r.doc
-	n := len(doc.Labels) + len(doc.Owners) + len(doc.Values)
-	terms = make([]handle, 0, n+1)
+	terms := r.handles[:0]
 	add := func(index string, value []byte) { terms = append(terms, r.intern(len(terms), index, value)) }
 	if len(doc.Namespace) > 0 {
 		add(NamespaceIndex, doc.Namespace)
@@ -210,8 +210,10 @@ func (e *extraction) terms(r *recent) (terms []handle, unindexed int) {
 			add(e.names[v.Path], v.Text)
 		}
 	}
-	terms = uniqueTerms(terms)
-	return slices.Clip(terms), unindexed
+	r.handles = terms
+	r.common, own = split(uniqueTerms(terms), r.common)
+	clear(r.handles) // none is kept alive for the next object
+	return r.common, own, unindexed
 }
 
 func indexable(v rawjson.Value) bool {
@@ -236,6 +238,6 @@ func (e *extraction) reindex(o *Object) (*Object, int, error) {
 	if err := e.program.Run(plain, &r.doc); err != nil {
 		return nil, 0, fmt.Errorf("read stored object: %w", err)
 	}
-	terms, unindexed := e.terms(r)
-	return o.reindexed(terms, e.generation), unindexed, nil
+	common, own, unindexed := e.terms(r)
+	return o.reindexed(common, own, e.generation), unindexed, nil
 }

@@ -93,8 +93,8 @@ var builtinIndexes = []string{NamespaceIndex, LabelIndex, OwnerIndex}
 func isBuiltinIndex(name string) bool { return slices.Contains(builtinIndexes, name) }
 
 // add enters row under the terms in now that are not in before.
-func (x indexes) add(row uint32, now, before []handle) {
-	eachMissing(now, before, func(h handle) {
+func (x indexes) add(row uint32, now, before terms) {
+	now.eachMissing(before, func(h handle) {
 		t := h.Value()
 		idx := x[t.Index]
 		if idx == nil {
@@ -115,10 +115,10 @@ func (x indexes) add(row uint32, now, before []handle) {
 
 // remove takes row out of the terms in before that are not in now. It must be
 // called before add, which enters row again in the groups it stays in.
-func (x indexes) remove(row uint32, before, now []handle) {
+func (x indexes) remove(row uint32, before, now terms) {
 	var staying groupSet
 	known := false
-	eachMissing(before, now, func(h handle) {
+	before.eachMissing(now, func(h handle) {
 		t := h.Value()
 		idx := x[t.Index]
 		if idx == nil {
@@ -146,8 +146,8 @@ func (x indexes) remove(row uint32, before, now []handle) {
 
 // stay notes the groups that a row stays in: those of the terms in both sets.
 // (Terms that are only in now enter their groups when they are added.)
-func (x indexes) stay(in *groupSet, before, now []handle) {
-	eachCommon(now, before, func(h handle) {
+func (x indexes) stay(in *groupSet, before, now terms) {
+	now.eachCommon(before, func(h handle) {
 		t := h.Value()
 		if idx := x[t.Index]; idx != nil && idx.groups != nil {
 			in.add(group{idx, groupKey(t)})
@@ -220,38 +220,6 @@ func (i *index) ungroup(t Term, row uint32) {
 	p.remove(row)
 	if p.len() == 0 {
 		delete(i.groups, key)
-	}
-}
-
-// eachMissing calls yield for every handle in a that is not in b.
-func eachMissing(a, b []handle, yield func(handle)) {
-	if !slices.Equal(a, b) {
-		each(a, b, false, yield)
-	}
-}
-
-// eachCommon calls yield for every handle in a that is in b.
-func eachCommon(a, b []handle, yield func(handle)) { each(a, b, true, yield) }
-
-// each calls yield for every handle in a that is in b, or for every one that is
-// not.
-func each(a, b []handle, in bool, yield func(handle)) {
-	if len(a)*len(b) > 1<<12 {
-		set := make(map[handle]struct{}, len(b))
-		for _, h := range b {
-			set[h] = struct{}{}
-		}
-		for _, h := range a {
-			if _, ok := set[h]; ok == in {
-				yield(h)
-			}
-		}
-		return
-	}
-	for _, h := range a {
-		if slices.Contains(b, h) == in {
-			yield(h)
-		}
 	}
 }
 

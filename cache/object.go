@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -15,19 +16,24 @@ import (
 type Object struct {
 	// text holds namespace, name, uid and resourceVersion one after the other:
 	// one allocation, and lengths instead of string headers.
-	text  string
-	terms []handle
-	data  []byte
-	dict  *dictionary // nil: data is plain JSON
+	text string
+	// The terms that are those of siblings, too, which have the same pointer, and the others.
+	common *commonTerms
+	own    *handle     // the first of ownLen
+	packed *byte       // the first of packedLen
+	dict   *dictionary // nil: what is packed is plain JSON
 	// created is metadata.creationTimestamp in Unix seconds, 0 if absent.
 	created int64
 	size    uint32 // of the plain JSON
+	// Lengths without capacities, and here: the headers of two slices would take as much as a
+	// tenth of what is packed.
+	ownLen, packedLen uint32
 	// generation says under which index definitions terms were taken.
 	generation uint32
 	// The ends of namespace, name and uid in text.
 	namespaceEnd, nameEnd, uidEnd uint16
 	is                            marks
-	// was is the length of the resourceVersion that data has where that is another
+	// was is the length of the resourceVersion that the JSON has where that is another
 	// than the object's, 0 where it is the same. That one is at the end of text.
 	was uint8
 }
@@ -41,6 +47,39 @@ const (
 	// sound: StoreOptions.Sound has said so.
 	sound
 )
+
+// data is the JSON at rest: packed with the dictionary, if there is one. It must not be changed.
+func (o *Object) data() []byte { return unsafe.Slice(o.packed, o.packedLen) }
+
+func (o *Object) setData(data []byte, dict *dictionary) {
+	o.packed, o.packedLen, o.dict = unsafe.SliceData(data), uint32(len(data)), dict
+}
+
+// terms are the indexed values. They must not be changed.
+func (o *Object) terms() (t terms) {
+	if o.common != nil {
+		t.common = o.common.handles
+	}
+	t.own = unsafe.Slice(o.own, o.ownLen)
+	return t
+}
+
+// setTerms is for an object that nobody else knows of. own belongs to it afterwards.
+func (o *Object) setTerms(common *commonTerms, own []handle) {
+	o.common, o.own, o.ownLen = common, unsafe.SliceData(own), uint32(len(own))
+}
+
+// like returns o with its terms in memory of a sibling, or of its former self, where that has the
+// same.
+func (o *Object) like(sibling *Object) *Object {
+	if sibling == nil || o.common == nil || sibling.common == nil || o.common == sibling.common ||
+		!slices.Equal(o.common.handles, sibling.common.handles) {
+		return o
+	}
+	c := *o
+	c.common = sibling.common
+	return &c
+}
 
 // identity is what text is made of.
 type identity struct {
@@ -119,9 +158,9 @@ func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
 // appendData appends the plain JSON as it is held.
 func (o *Object) appendData(dst []byte) ([]byte, error) {
 	if o.dict == nil {
-		return append(dst, o.data...), nil
+		return append(dst, o.data()...), nil
 	}
-	return o.dict.decompress(dst, o.data, int(o.size))
+	return o.dict.decompress(dst, o.data(), int(o.size))
 }
 
 // JSON returns the plain JSON, in memory of its own.
@@ -132,30 +171,21 @@ func (o *Object) JSON() ([]byte, error) {
 // Terms lists the object's indexed values: namespace, labels, owners, then the
 // configured indexes.
 func (o *Object) Terms() []Term {
-	terms := make([]Term, len(o.terms))
-	for i, h := range o.terms {
-		terms[i] = h.Value()
+	held := o.terms()
+	terms := make([]Term, held.len())
+	for i := range terms {
+		terms[i] = held.at(i).Value()
 	}
 	return terms
 }
 
 func (o *Object) has(h handle) bool {
-	for _, t := range o.terms {
-		if t == h {
-			return true
-		}
-	}
-	return false
+	return o.terms().has(h)
 }
 
 // Owned reports whether the object has an owner with a UID.
 func (o *Object) Owned() bool {
-	for _, h := range o.terms {
-		if h.Value().Index == OwnerIndex {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.terms().common, func(h handle) bool { return h.Value().Index == OwnerIndex })
 }
 
 // Labels is a view of metadata.labels that allocates nothing.
@@ -164,7 +194,7 @@ func (o *Object) Labels() labels.Labels { return objectLabels{o} }
 type objectLabels struct{ o *Object }
 
 func (l objectLabels) Lookup(key string) (string, bool) {
-	for _, h := range l.o.terms {
+	for _, h := range l.o.terms().common {
 		t := h.Value()
 		if t.Index != LabelIndex {
 			continue
@@ -193,21 +223,22 @@ func splitLabel(value string) (key, v string) {
 }
 
 // held is the memory the object takes, all included except what it shares with
-// others (its terms and its dictionary).
+// others (its terms, those of siblings as a whole, and its dictionary).
 func (o *Object) held() int64 {
-	return int64(unsafe.Sizeof(*o)) + int64(len(o.text)) + int64(8*len(o.terms)) + int64(cap(o.data))
+	return int64(unsafe.Sizeof(*o)) + int64(len(o.text)) + int64(8*o.ownLen) + int64(o.packedLen)
 }
 
 // repacked returns a copy of o that holds its JSON in another form.
 func (o *Object) repacked(data []byte, dict *dictionary) *Object {
 	c := *o
-	c.data, c.dict = data, dict
+	c.setData(data, dict)
 	return &c
 }
 
 // reindexed returns a copy of o with the terms of another generation.
-func (o *Object) reindexed(terms []handle, generation uint32) *Object {
+func (o *Object) reindexed(common *commonTerms, own []handle, generation uint32) *Object {
 	c := *o
-	c.terms, c.generation = terms, generation
+	c.setTerms(common, own)
+	c.generation = generation
 	return &c
 }

@@ -163,7 +163,7 @@ func (e *extraction) indexed(path rawjson.Path, objects []*Object) scalar.Column
 		if o.generation != e.generation || o.has(long) {
 			return nil
 		}
-		for _, h := range o.terms {
+		for _, h := range o.terms().own {
 			t := h.Value()
 			if t.Index != name {
 				continue

@@ -200,7 +200,7 @@ func (p *packing) repack(o *Object) *Object {
 	if d == nil || o.dict != nil || o.Foreign() {
 		return o
 	}
-	if data := d.compress(o.data, p.coding()); data != nil {
+	if data := d.compress(o.data(), p.coding()); data != nil {
 		return o.repacked(data, d)
 	}
 	return o

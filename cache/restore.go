@@ -108,7 +108,7 @@ func (p *packing) adopt(objs []*Object) {
 		if counts[o.dict] == nil {
 			counts[o.dict] = &packed{}
 		}
-		counts[o.dict].add(int(o.size), len(o.data))
+		counts[o.dict].add(int(o.size), int(o.packedLen))
 	}
 	var best *dictionary
 	for d, n := range counts {

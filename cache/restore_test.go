@@ -39,7 +39,7 @@ func TestRestoreOlderTerms(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkContents(t, s)
-		if got, _ := s.Get(Key{"x", "a"}); !slices.Contains(got.terms, long) {
+		if got, _ := s.Get(Key{"x", "a"}); !got.has(long) {
 			t.Errorf("version %d: terms %v", version, got.Terms())
 		}
 		if b, ok := s.TakeChanges(); ok != wantSave || b.Reset != wantSave {

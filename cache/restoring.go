@@ -81,11 +81,13 @@ func (r *Restoring) flush() {
 
 func (p *restoredPart) restore(records []Record) error {
 	p.objects, p.dictionaries = make([]*Object, len(records)), make([]uint32, len(records))
+	var before *commonTerms
 	for i := range records {
-		o, err := restoreObject(&records[i])
+		o, err := restoreObject(&records[i], before)
 		if err != nil {
 			return err
 		}
+		before = o.common
 		p.objects[i], p.dictionaries[i] = o, records[i].Dictionary
 	}
 	return nil
@@ -142,8 +144,8 @@ func (p *restoredPart) unpackWith(dictionaries map[uint32]*dictionary, generatio
 	return nil
 }
 
-// restoreObject lacks its dictionary and its generation.
-func restoreObject(r *Record) (*Object, error) {
+// restoreObject lacks its dictionary and its generation. before is of the object before.
+func restoreObject(r *Record, before *commonTerms) (*Object, error) {
 	id := identity{r.Namespace, r.Name, r.UID, r.ResourceVersion}
 	if !id.valid() {
 		return nil, fmt.Errorf("%q is no valid key", r.Key.String())
@@ -151,7 +153,9 @@ func restoreObject(r *Record) (*Object, error) {
 	if r.Dictionary == 0 && len(r.Data) != int(r.Size) {
 		return nil, fmt.Errorf("%s: %d bytes of JSON, want %d", r.Key, len(r.Data), r.Size)
 	}
-	o := &Object{data: r.Data, terms: r.Terms, created: r.Created, size: r.Size}
+	o := &Object{created: r.Created, size: r.Size}
+	o.setData(r.Data, nil)
+	o.setTerms(split(r.Terms, before))
 	o.setIdentity(id)
 	return o, nil
 }

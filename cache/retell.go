@@ -67,6 +67,6 @@ func (s *Store) reduced(o *Object) (*Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", o.Key(), err)
 	}
-	shown.data, shown.dict = s.packing.pack(plain)
+	shown.setData(s.packing.pack(plain))
 	return shown, nil
 }

@@ -48,5 +48,5 @@ func (o *Object) appendRevised(dst []byte) ([]byte, error) {
 
 // sharesData reports whether a and b refer to the same bytes.
 func sharesData(a, b *Object) bool {
-	return len(a.data) > 0 && len(b.data) > 0 && &a.data[0] == &b.data[0]
+	return a.packedLen > 0 && b.packedLen > 0 && a.packed == b.packed
 }

@@ -32,7 +32,7 @@ func TestSound(t *testing.T) {
 		t.Errorf("sound: %v and %v, want the first alone, whose JSON as it is kept is good", good.Sound(), bad.Sound())
 	}
 	for what, o := range map[string]*Object{
-		"packed": good.repacked(nil, nil), "indexed anew": good.reindexed(nil, 0), "at its deletion": good.at("9"),
+		"packed": good.repacked(nil, nil), "indexed anew": good.reindexed(nil, nil, 0), "at its deletion": good.at("9"),
 	} {
 		if !o.Sound() {
 			t.Errorf("%s it is not sound any more", what)
@@ -43,7 +43,7 @@ func TestSound(t *testing.T) {
 		t.Error("what is foreign is judged")
 	}
 	record := good.record()
-	if o, err := restoreObject(&record); err != nil || o.Sound() {
+	if o, err := restoreObject(&record, nil); err != nil || o.Sound() {
 		t.Errorf("what a snapshot had is sound (%v)", err)
 	}
 	if o, err := newStore(t, thingSpec).Decode([]byte(`{"metadata":{"name":"x","namespace":"a","resourceVersion":"7"}}`), "example.com/v1", "Thing"); err != nil || o.Sound() {

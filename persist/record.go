@@ -73,17 +73,19 @@ func appendString(b []byte, s string) []byte {
 // Bounds of what a decoder keeps between records.
 const (
 	textChunk   = 32 << 10 // bytes
+	termsChunk  = 4 << 10  // terms
 	valuesLimit = 1 << 15  // values of an index
 )
 
 // recordDecoder decodes the records of one resource. What lives as long as the object gets
-// allocations of its own: the terms, which are interned, and the data. The names do not, since
-// the object has them in another form: they are cut from larger slices.
+// allocations of its own: the data. Names and terms do not, since the object has them in another
+// form: they are cut from larger slices.
 type recordDecoder struct {
 	indexes []string
 	values  []map[string]term // by number of the index
 	before  []place           // the terms of the record before
 	text    []byte            // to cut names from
+	terms   []term            // to cut those of a record from
 }
 
 // term is an interned term.
@@ -148,6 +150,19 @@ func (d *recordDecoder) cut(b []byte) string {
 	return unsafe.String(unsafe.SliceData(d.text[n:]), len(b))
 }
 
+// cutTerms are n terms of the present chunk, or of their own where they are many.
+func (d *recordDecoder) cutTerms(n int) []term {
+	if n > termsChunk/16 {
+		return make([]term, n)
+	}
+	if n > len(d.terms) {
+		d.terms = make([]term, termsChunk)
+	}
+	cut := d.terms[:n:n]
+	d.terms = d.terms[n:]
+	return cut
+}
+
 func (d *recordDecoder) readTerms(r *reader) ([]term, error) {
 	n := r.uvarint()
 	if r.err != nil || n == 0 {
@@ -156,7 +171,7 @@ func (d *recordDecoder) readTerms(r *reader) ([]term, error) {
 	if n > uint64(len(r.b)/2) { // a term is two bytes at least
 		return nil, errShort
 	}
-	terms := make([]term, n)
+	terms := d.cutTerms(int(n))
 	for i := range terms {
 		index, value := r.uvarint(), r.bytes()
 		if r.err != nil {
