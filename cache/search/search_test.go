@@ -179,8 +179,8 @@ func TestSiblings(t *testing.T) {
 		w.Delete("pods", fmt.Sprintf("shop/web-x-%d", i))
 	}
 	w.find("web")
-	if s := w.search.state; s.docs.Len()+s.values.Len()+s.sets.Len()+s.byValues.Len()+s.tokens.byWord.Len()+s.tokens.lists.Len() > 0 {
-		t.Errorf("%d objects, %d texts, %d sets and %d words are left", s.docs.Len(), s.values.Len(), s.sets.Len(), s.tokens.byWord.Len())
+	if s := w.search.state; s.docs.Len()+s.values.Len()+s.sets.Len()+s.byValues.Len()+s.tokens.len()+s.tokens.lists.Len() > 0 {
+		t.Errorf("%d objects, %d texts, %d sets and %d words are left", s.docs.Len(), s.values.Len(), s.sets.Len(), s.tokens.len())
 	}
 }
 

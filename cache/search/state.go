@@ -75,7 +75,11 @@ type state struct {
 	tokens     tokens
 }
 
-func newState() *state { return &state{byResource: map[schema.GroupResource]kindID{}} }
+func newState() *state {
+	s := &state{byResource: map[schema.GroupResource]kindID{}}
+	s.tokens.values = &s.values
+	return s
+}
 
 // learn enters a resource of the cluster.
 func (s *state) learn(view *cache.View) kindID {
@@ -245,7 +249,7 @@ func (s *state) valueOf(t text) valueID {
 	t.s = strings.Clone(t.s) // it may be a part of something larger
 	id = s.values.Add(value{text: t.s, field: t.field})
 	byText.Add(id, s.valueHash)
-	s.tokens.add(t.s, valueID(id))
+	s.tokens.add(valueID(id))
 	return valueID(id)
 }
 
@@ -257,6 +261,6 @@ func (s *state) release(id valueID, from holder) {
 		return
 	}
 	s.byText[v.field].Remove(uint32(id), s.valueHash)
-	s.tokens.remove(v.text, id)
+	s.tokens.remove(id)
 	s.values.Remove(uint32(id))
 }

@@ -12,9 +12,9 @@ func isWord(c byte) bool {
 	return c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// words lists the words of a text in lower case.
-func words(text string) iter.Seq[string] {
-	return func(yield func(string) bool) {
+// words says where the words of a text in lower case begin and end.
+func words(text string) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
 		for i := 0; i < len(text); {
 			if !isWord(text[i]) {
 				i++
@@ -24,7 +24,7 @@ func words(text string) iter.Seq[string] {
 			for i < len(text) && isWord(text[i]) {
 				i++
 			}
-			if !yield(text[start:i]) {
+			if !yield(start, i) {
 				return
 			}
 		}
