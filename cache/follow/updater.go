@@ -275,6 +275,7 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 			return err
 		}
 		u.sink.Enter(r, read, nil)
+		clear(objects) // what is replaced meanwhile need not wait for the last of them
 	}
 	if !d.View.Readable() {
 		delete(u.loaded, r)

@@ -217,7 +217,7 @@ func watchAnonymous(pid int) (stop func() float64) {
 
 // repeated is how often a question is asked before what it takes counts as that of one that is
 // asked again and again.
-const repeated = 4
+const repeated = 5
 
 // expected are the answers to questions. Pods of a set differ in nothing but what the question
 // of the filter is about.
