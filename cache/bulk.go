@@ -13,8 +13,8 @@ func (c *contents) loadAll(objects []*Object) {
 	c.live.AddRange(0, uint64(len(objects)))
 	var indexed sync.WaitGroup
 	indexed.Go(func() { c.indexes.loadAll(objects) })
-	for row, o := range objects {
-		c.tree.Load(entry{o, uint32(row)})
+	loadTree(c.tree, len(objects), func(row int) entry { return entry{objects[row], uint32(row)} })
+	for _, o := range objects {
 		c.account(o, 1)
 	}
 	c.created.loadAll(objects)
@@ -119,7 +119,5 @@ func (c *creation) loadAll(objects []*Object) {
 		}
 	}
 	slices.SortFunc(births, birth.compare)
-	for _, b := range births {
-		c.tree.Load(b)
-	}
+	loadTree(c.tree, len(births), func(i int) birth { return births[i] })
 }

@@ -168,6 +168,18 @@ func (o *Object) JSON() ([]byte, error) {
 	return o.AppendJSON(make([]byte, 0, o.Size()))
 }
 
+// ReadJSON calls read with the plain JSON, which is in memory for others as soon as read has
+// returned: it is for who reads many objects.
+func (o *Object) ReadJSON(read func(plain []byte) error) error {
+	buf := buffers.get()
+	plain, err := o.AppendJSON((*buf)[:0])
+	defer buffers.put(buf, plain)
+	if err != nil {
+		return err
+	}
+	return read(plain)
+}
+
 // Terms lists the object's indexed values: namespace, labels, owners, then the
 // configured indexes.
 func (o *Object) Terms() []Term {

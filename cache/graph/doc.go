@@ -2,7 +2,8 @@
 // selects, routes to and names whom.
 //
 // References are taken from the stores when somebody asks, and from then on
-// only from what changed since. Selectors are not resolved in advance: the
+// only from what changed since. Those that siblings have in common are a bundle,
+// which each of them has, and what is named knows of the bundle. Selectors are not resolved in advance: the
 // label index of the selected store answers them.
 //
 // It refuses to guess. What a reference names and the cluster does not have is

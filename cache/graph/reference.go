@@ -64,17 +64,15 @@ func (r *reader) fill(l *links, o *cache.Object) error {
 	if r.plain() && !o.Owned() {
 		return nil
 	}
-	raw, err := o.JSON()
-	if err != nil {
-		return err
-	}
 	namespaces := map[*compiled]string{}
-	err = r.extractor.Each(raw, func(v rawjson.Value) bool {
-		if rule := r.namespaces[v.Path]; rule != nil && v.Kind == rawjson.String {
-			namespaces[rule] = string(v.Text)
-		}
-		r.add(l, v)
-		return true
+	err := o.ReadJSON(func(plain []byte) error {
+		return r.extractor.Each(plain, func(v rawjson.Value) bool {
+			if rule := r.namespaces[v.Path]; rule != nil && v.Kind == rawjson.String {
+				namespaces[rule] = string(v.Text)
+			}
+			r.add(l, v)
+			return true
+		})
 	})
 	for i := range l.references {
 		if ns, ok := namespaces[l.references[i].rule]; ok {

@@ -78,13 +78,12 @@ func (r *reader) read(o *cache.Object) *content {
 			c.add(Label, t.Value)
 		}
 	}
-	raw, err := o.JSON()
-	if err == nil {
-		err = r.extractor.Each(raw, func(v rawjson.Value) bool {
+	err := o.ReadJSON(func(plain []byte) error {
+		return r.extractor.Each(plain, func(v rawjson.Value) bool {
 			r.add(c, v)
 			return true
 		})
-	}
+	})
 	c.unread = err != nil
 	return c
 }

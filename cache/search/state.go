@@ -21,7 +21,7 @@ type (
 
 // doc is one object.
 type doc struct {
-	name      string
+	name      string // a part of the object, so that it costs nothing
 	namespace unique.Handle[string]
 	stamp     uint64
 	own       rows.Set // its name, and values that no other object had when it was entered
@@ -141,15 +141,9 @@ func (s *state) put(k kindID, c *content) {
 		} else {
 			shared = append(shared, v)
 		}
-		if t.field == Name { // the name need not be in memory twice, nor with all of its object
-			if text := s.value(v).text; !ok && text == c.key.Name {
-				s.doc(id).name = text
-			} else if !ok {
-				s.doc(id).name = strings.Clone(c.key.Name)
-			}
-		}
 	}
-	s.doc(id).stamp = c.stamp
+	d := s.doc(id)
+	d.name, d.stamp = c.key.Name, c.stamp // of this version, so that no former one is kept for it
 	slices.Sort(shared)
 	s.setValues(id, own, s.setOf(slices.Compact(shared)))
 }
@@ -243,10 +237,15 @@ func (s *state) dropSet(id setID) {
 func (s *state) valueOf(t text) valueID {
 	byText := &s.byText[t.field]
 	id, ok := byText.Find(maphash.String(seed, t.s), func(id uint32) bool { return s.values.At(id).text == t.s })
-	if ok {
+	switch {
+	case ok && t.field == Name:
+		s.values.At(id).text = t.s // mostly a part of the object's latest version, as the name of its doc is
 		return valueID(id)
+	case ok:
+		return valueID(id)
+	case t.field != Name:
+		t.s = strings.Clone(t.s) // it may be a part of something larger
 	}
-	t.s = strings.Clone(t.s) // it may be a part of something larger
 	id = s.values.Add(value{text: t.s, field: t.field})
 	byText.Add(id, s.valueHash)
 	s.tokens.add(valueID(id))
