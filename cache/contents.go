@@ -125,19 +125,24 @@ func (c *contents) put(o *Object) (old *Object) {
 // sharing returns o, which is new, with what it has in common with held, its former version, or
 // with siblings, which are its neighbours by name, in the same memory.
 func (c *contents) sharing(o, held *Object) *Object {
-	if held != nil || o.common == nil {
-		return o.like(held)
+	if shared := o.like(held); shared != o || o.common == nil || held != nil && held.common == o.common {
+		return shared
 	}
+	var neighbour *Object
 	beside := func(e entry) bool {
-		held = e.obj
+		if e.obj == held {
+			return true
+		}
+		neighbour = e.obj
 		return false
 	}
 	c.tree.Descend(entry{obj: o}, beside)
-	if shared := o.like(held); shared != o {
+	if shared := o.like(neighbour); shared != o {
 		return shared
 	}
+	neighbour = nil
 	c.tree.Ascend(entry{obj: o}, beside)
-	return o.like(held)
+	return o.like(neighbour)
 }
 
 func (c *contents) newRow() uint32 {

@@ -238,6 +238,7 @@ func (e *extraction) reindex(o *Object) (*Object, int, error) {
 	if err := e.program.Run(plain, &r.doc); err != nil {
 		return nil, 0, fmt.Errorf("read stored object: %w", err)
 	}
+	r.common = o.common // which index definitions do not change
 	common, own, unindexed := e.terms(r)
 	return o.reindexed(common, own, e.generation), unindexed, nil
 }

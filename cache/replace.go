@@ -107,6 +107,9 @@ func (s *Store) prepare(objs []*Object) []*Object {
 			continue
 		}
 		kept[n] = s.packing.repack(s.upToDate(o))
+		if n > 0 {
+			kept[n] = kept[n].like(kept[n-1])
+		}
 		n++
 	}
 	clear(kept[n:])

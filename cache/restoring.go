@@ -110,12 +110,14 @@ func (r *Restoring) objects(dictionaries map[uint32]*dictionary, generation uint
 		}
 		objs = append(objs, p.objects...)
 	}
-	if outOfOrder(objs) < 0 {
-		return objs, nil
+	if outOfOrder(objs) >= 0 {
+		slices.SortFunc(objs, compareObjects)
+		if i := outOfOrder(objs); i >= 0 {
+			return nil, fmt.Errorf("%s occurs twice", objs[i].Key())
+		}
 	}
-	slices.SortFunc(objs, compareObjects)
-	if i := outOfOrder(objs); i >= 0 {
-		return nil, fmt.Errorf("%s occurs twice", objs[i].Key())
+	for i := 1; i < len(objs); i++ { // batches begin anew
+		objs[i] = objs[i].like(objs[i-1])
 	}
 	return objs, nil
 }
@@ -156,6 +158,11 @@ func restoreObject(r *Record, before *commonTerms) (*Object, error) {
 	o := &Object{created: r.Created, size: r.Size}
 	o.setData(r.Data, nil)
 	o.setTerms(split(r.Terms, before))
+	for _, h := range o.terms().own {
+		if t := h.Value(); isBuiltinIndex(t.Index) {
+			return nil, fmt.Errorf("%s: the term %s of index %s is not before those of configured ones", r.Key, t.Value, t.Index)
+		}
+	}
 	o.setIdentity(id)
 	return o, nil
 }

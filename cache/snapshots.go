@@ -97,7 +97,7 @@ type Record struct {
 	// Created is metadata.creationTimestamp in Unix seconds, 0 if absent.
 	Created int64
 	// Terms are the object's indexed values under Saved.Spec.Indexes and the
-	// built-in indexes, those first. They are not to be modified.
+	// built-in indexes, those first.
 	Terms []unique.Handle[Term]
 	// Dictionary is the id of the zstd dictionary Data is compressed with, 0
 	// when Data is plain JSON.

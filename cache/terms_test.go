@@ -49,6 +49,22 @@ func TestSiblings(t *testing.T) {
 	if found := all(s); len(found) != 2 {
 		t.Errorf("%d lists of terms after a label changed", len(found))
 	}
+	for i := range 20 { // a label of all, while others are read
+		decode(s, "other", "db", 1)
+		s.Apply("", Modified, decode(s, fmt.Sprintf("x-%02d", i), "api", 200+i))
+	}
+	if found := all(s); len(found) > 3 {
+		t.Errorf("%d lists of terms after a label of siblings changed", len(found))
+	}
+	listed = listed[:0]
+	for i := range 20 {
+		decode(s, "other", "db", 1)
+		listed = append(listed, decode(s, fmt.Sprintf("x-%02d", i), "api", 300+i))
+	}
+	s.Replace("", listed, "400")
+	if found := all(s); len(found) > 1 {
+		t.Errorf("%d lists of terms after all were listed again", len(found))
+	}
 	batch, _ := s.TakeChanges()
 	restored := newStore(t, thingSpec)
 	if err := restored.Restore(batch.Saved, slices.Collect(batch.Records())); err != nil {

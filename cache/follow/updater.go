@@ -268,7 +268,9 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 		return ok && stamp == Stamp(o)
 	})
 	u.loaded[r] = true
-	u.sink.Enter(r, nil, gone)
+	for keys := range slices.Chunk(gone, batch) { // questions about counts may come in between
+		u.sink.Enter(r, nil, keys)
+	}
 	for objects := range slices.Chunk(changed, batch) {
 		read, err := u.readBatch(ctx, r, objects)
 		if err != nil {

@@ -17,7 +17,7 @@ func builtinRules() []Rule {
 // template: a CronJob uses its Secret between two runs too.
 func workloadRules() []Rule {
 	rules := podRules("pods", "spec")
-	rules = append(rules, Rule{Edge: "runsOn", From: "pods", Path: "spec.nodeName", To: "nodes", apart: true})
+	rules = append(rules, Rule{Edge: "runsOn", From: "pods", Path: "spec.nodeName", To: "nodes", part: apart})
 	for _, from := range []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "replicationcontrollers"} {
 		rules = append(rules, podRules(from, "spec.template.spec")...)
 	}
@@ -50,14 +50,14 @@ func podRules(from, spec string) []Rule {
 		{Edge: "mounts", From: from, Path: "volumes[*].secret", To: "secrets"},
 		{Edge: "mounts", From: from, Path: "volumes[*].projected.sources[*].configMap", To: "configmaps"},
 		{Edge: "mounts", From: from, Path: "volumes[*].projected.sources[*].secret", To: "secrets"},
-		{Edge: "mounts", From: from, Path: "volumes[*].persistentVolumeClaim", To: "persistentvolumeclaims", apart: true},
+		{Edge: "mounts", From: from, Path: "volumes[*].persistentVolumeClaim", To: "persistentvolumeclaims", part: apart},
 		{Edge: "mounts", From: from, Path: "volumes[*].csi.nodePublishSecretRef", To: "secrets"},
 		{Edge: "mounts", From: from, Path: "volumes[*].azureFile", To: "secrets"},
 		{Edge: "class", From: from, Path: "volumes[*].ephemeral.volumeClaimTemplate.spec.storageClassName", To: storageClasses},
 		{Edge: "driver", From: from, Path: "volumes[*].csi.driver", To: csiDrivers, loose: true},
 		{Edge: "class", From: from, Path: "priorityClassName", To: "priorityclasses.scheduling.k8s.io"},
 		{Edge: "class", From: from, Path: "runtimeClassName", To: "runtimeclasses.node.k8s.io"},
-		{Edge: "claims", From: from, Path: "resourceClaims[*].resourceClaimName", To: "resourceclaims.resource.k8s.io", apart: true},
+		{Edge: "claims", From: from, Path: "resourceClaims[*].resourceClaimName", To: "resourceclaims.resource.k8s.io", part: apart},
 		{Edge: "claims", From: from, Path: "resourceClaims[*].resourceClaimTemplateName", To: "resourceclaimtemplates.resource.k8s.io"},
 	}
 	for _, driver := range []string{"cephfs", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos"} {

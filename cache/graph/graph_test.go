@@ -475,8 +475,8 @@ func TestSiblings(t *testing.T) {
 			pod(i, i%3+round, config)
 		}
 		equal(t, config, w.walk("pods", "a/web-7", func(q *Query) { q.Depth = 1 }).text(), want(7%3+round, config))
-		// One for all, and those of three nodes with two claims.
-		if n := w.graph.bundles.Len(); n != 1+3*2 {
+		// One for all, one of their owner, and those of three nodes with two claims.
+		if n := w.graph.bundles.Len(); n != 1+1+3*2 {
 			t.Errorf("60 siblings have %d bundles", n)
 		}
 	}

@@ -32,12 +32,22 @@ type Rule struct {
 	flip  bool             // the edge leads from what is named to the holder
 	loose bool             // it is no fault when what is named is gone
 	byUID bool             // another object of that name is not meant
-	apart bool             // siblings name one each, which others name, too
+	part  part             // of the references of an object, in which this one is
 }
+
+// part is which references of an object are a bundle: those that the same other objects have.
+type part uint8
+
+const (
+	together part = iota // what siblings name as well
+	apart                // what each of them names another one of, which others name, too
+	owners               // by UID, so that it is what siblings alone name: of a Job there may be one
+	parts
+)
 
 // ownerRule and the other rules below are not read at paths of their own.
 var (
-	ownerRule     = &compiled{id: 0, Rule: Rule{Edge: "owns", Path: "metadata.ownerReferences[*]", flip: true, byUID: true}, why: "metadata.ownerReferences[*]"}
+	ownerRule     = &compiled{id: 0, Rule: Rule{Edge: "owns", Path: "metadata.ownerReferences[*]", flip: true, byUID: true, part: owners}, why: "metadata.ownerReferences[*]"}
 	sliceRule     = &compiled{id: 1, Rule: Rule{Edge: "slices", flip: true}, why: "metadata.labels['" + serviceNameLabel + "']"}
 	definesRule   = &compiled{id: 2, Rule: Rule{Edge: "defines"}, why: "spec.group and spec.names"}
 	namespaceRule = &compiled{id: 3, Rule: Rule{Edge: "contains"}, why: "metadata.namespace"}

@@ -24,7 +24,7 @@ type node struct {
 	uid     string
 	stamp   uint64     // of the version that bundles were read from
 	by      *[]mention // what names it, in no order; nil is nothing
-	bundles [2]bundleID
+	bundles [parts]bundleID
 	kind    kindID
 	present bool // the store has it
 	alias   bool // stands for the object called by its name if that has the uid
@@ -47,9 +47,8 @@ type edge struct {
 	optional bool
 }
 
-// bundle is references that objects have together, such as those of siblings. An object has
-// two: what its siblings name as well, and what each of them names another one of (Rule.apart),
-// so that those who have the same of it are others. Each costs an object four bytes.
+// bundle is references that objects have in common, such as those of siblings. An object has one
+// of each part of its references, for four bytes each: those who have the same are others.
 type bundle struct {
 	edges   []edge   // in the order of the document
 	holders rows.Set // nodes
@@ -181,22 +180,22 @@ func (s *state) put(k kindID, l *links) {
 	n.present, n.stamp = true, l.stamp
 	n.name, n.uid = l.key.Name, l.uid // of this version, so that no former one is kept for them
 	s.setSelections(id, l.selections)
-	together, apart := s.resolve(l)
-	s.setBundles(id, [2]bundleID{s.bundled(together), s.bundled(apart)})
+	var bundles [parts]bundleID
+	for part, edges := range s.resolve(l) {
+		bundles[part] = s.bundled(edges)
+	}
+	s.setBundles(id, bundles)
 }
 
 // resolve turns references into edges, each once.
-func (s *state) resolve(l *links) (together, apart []edge) {
+func (s *state) resolve(l *links) (all [parts][]edge) {
 	for i := range l.references {
 		ref := &l.references[i]
 		target, ok := s.target(ref)
 		if !ok {
 			continue
 		}
-		edges := &together
-		if ref.rule.apart {
-			edges = &apart
-		}
+		edges := &all[ref.rule.part]
 		e := edge{target, ref.rule.id, ref.optional}
 		at := slices.IndexFunc(*edges, func(o edge) bool { return o.other == e.other && o.rule == e.rule })
 		if at < 0 {
@@ -205,7 +204,7 @@ func (s *state) resolve(l *links) (together, apart []edge) {
 			(*edges)[at].optional = (*edges)[at].optional && e.optional
 		}
 	}
-	return together, apart
+	return all
 }
 
 // target is the node a reference names; there is none if it lacks a namespace.
@@ -247,7 +246,7 @@ func (s *state) bundled(edges []edge) bundleID {
 
 // setBundles replaces the references of a node. What is new is entered before what was is taken
 // out, so that nothing that is named by both is forgotten.
-func (s *state) setBundles(id nodeID, now [2]bundleID) {
+func (s *state) setBundles(id nodeID, now [parts]bundleID) {
 	before := s.nodeOf(id).bundles
 	s.nodeOf(id).bundles = now
 	for i := range now {
@@ -298,7 +297,7 @@ func (s *state) remove(k kindID, key cache.Key) {
 		return
 	}
 	s.setSelections(id, nil)
-	s.setBundles(id, [2]bundleID{})
+	s.setBundles(id, [parts]bundleID{})
 	n := s.nodeOf(id)
 	n.present, n.uid, n.stamp = false, "", 0
 	n.name = strings.Clone(n.name) // the rest of the object need not be kept for it

@@ -160,6 +160,11 @@ func (s *state) remove(k kindID, key cache.Key) {
 	if !ok {
 		return
 	}
+	for _, v := range s.doc(id).own.List(new([1]uint32)) {
+		if v := s.values.At(v); v.field == Name && v.holders.Len() > 1 {
+			v.text = strings.Clone(v.text) // others are called so, and need not keep this object for it
+		}
+	}
 	s.kinds[k].byKey.Remove(uint32(id), s.docHash)
 	s.setValues(id, rows.Set{}, 0)
 	s.docs.Remove(uint32(id))

@@ -58,8 +58,13 @@ type pace struct {
 	until  time.Time // it is to be kept
 	waited time.Time // when a short question last had to, of somebody who takes little
 	crowd  int       // how many had to since none had for a while
-	looked time.Time
-	behind int // owners who take more than their pace, when that was looked at
+	// victims is how often each owner had to, since then or since it is kept, and had together.
+	// Who turns out to take much is none: a few who all ask as fast as they can have to wait for
+	// each other from the first moment on, when nobody knows yet what they take.
+	victims map[*owner]int
+	had     int
+	looked  time.Time
+	behind  int // owners who take more than their pace, when that was looked at
 
 	// worked is what part of the time of turns a processor was at work for them, when that was
 	// looked at: on a machine that has much else to do a turn lasts for longer, and nobody
@@ -97,7 +102,10 @@ func (t *Turns) chargeLocked(o *owner, took time.Duration, now time.Time) time.D
 		o.paid = least
 	}
 	longer := time.Duration(float64(took) / rate)
-	o.paid = o.paid.Add(longer)
+	wasBehind := o.behindLocked(now)
+	if o.paid = o.paid.Add(longer); !wasBehind && o.behindLocked(now) {
+		t.pace.forgiveLocked(o, now)
+	}
 	return longer
 }
 
@@ -141,13 +149,34 @@ func (v *reservation) use(took time.Duration) {
 // waitsLocked notes that a short question of somebody who takes little has to wait for others.
 // Whether it becomes a long one nobody knows yet, so that it counts once, for the first of its
 // turns.
-func (p *pace) waitsLocked(now time.Time) {
+func (p *pace) waitsLocked(o *owner, now time.Time) {
 	if now.Sub(p.waited) >= crowded {
 		p.crowd = 0
+		if !now.Before(p.until) {
+			clear(p.victims)
+			p.had = 0
+		}
 	}
 	p.waited = now
+	p.victims[o]++
+	p.had++
 	if p.crowd++; p.crowd >= manyShort {
 		p.until = now.Add(paced)
+	}
+}
+
+// forgiveLocked takes back what was counted for an owner who turns out to take much. Where it
+// was for those alone that the pace is kept, it is kept no longer.
+func (p *pace) forgiveLocked(o *owner, now time.Time) {
+	n := p.victims[o]
+	if n == 0 {
+		return
+	}
+	delete(p.victims, o)
+	p.had -= n
+	p.crowd = max(0, p.crowd-n)
+	if p.had < manyShort && now.Before(p.until) {
+		p.until = now
 	}
 }
 

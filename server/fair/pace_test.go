@@ -18,6 +18,12 @@ func steadyTurns(n int) *Turns {
 	return t
 }
 
+// keptFor has the pace be kept for somebody who takes little.
+func keptFor(t *Turns, d time.Duration) {
+	t.pace.until = time.Now().Add(d)
+	t.pace.victims[&owner{}], t.pace.had = manyShort, manyShort
+}
+
 // takeOn has owners take turns of 2 ms, one after the other, until ctx ends, and counts them.
 func takeOn(ctx context.Context, turns *Turns, wg *sync.WaitGroup, owners int, had *atomic.Int64) {
 	for i := range owners {
@@ -91,6 +97,40 @@ func TestPace(t *testing.T) {
 	})
 }
 
+// TestEquals: a few who ask short questions as fast as they can, and nobody else, have all that
+// there is between them, from the beginning on.
+func TestEquals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := steadyTurns(2)
+		const clients = 4
+		ctx, end := context.WithCancel(t.Context())
+		var had [clients]atomic.Int64
+		var wg sync.WaitGroup
+		for i := range clients {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					answer(t, turns, fmt.Sprint("client ", i), 1, 2*time.Millisecond)
+					had[i].Add(1)
+				}
+			})
+		}
+		for second := range 40 {
+			for i := range had {
+				had[i].Store(0)
+			}
+			time.Sleep(time.Second)
+			for i := range had {
+				if part := float64(had[i].Load()) * 0.002 / 2; part < 0.8/clients {
+					t.Errorf("in second %d client %d had %.3f of the processors, of %d", second, i, part, clients)
+				}
+			}
+		}
+		end()
+		wg.Wait()
+		checkNone(t, turns)
+	})
+}
+
 // TestBusyMachine: turns that last for long since the machine does something else are not what
 // somebody has taken.
 func TestBusyMachine(t *testing.T) {
@@ -98,7 +138,7 @@ func TestBusyMachine(t *testing.T) {
 		turns := NewTurns(2, Overdue)
 		var used time.Duration // a twentieth of what turns take
 		turns.pace.clock = func() (time.Duration, bool) { return used, true }
-		turns.pace.until = time.Now().Add(time.Hour)
+		keptFor(turns, time.Hour)
 		q := turns.Ask("modest")
 		defer q.Done()
 		for range 200 { // four fifths of a processor by the clock, and a twentieth of that in truth
@@ -124,7 +164,7 @@ func TestBusyMachine(t *testing.T) {
 func TestPaceIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := steadyTurns(2)
-		turns.pace.until = time.Now().Add(time.Hour)
+		keptFor(turns, time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		var one, hundred atomic.Int64
@@ -174,7 +214,7 @@ func TestRefuse(t *testing.T) {
 		if n := refusals(time.Second); n != 10_000 {
 			t.Errorf("%d refusals in a second, want 10000", n)
 		}
-		turns.pace.until = time.Now().Add(time.Hour)
+		keptFor(turns, time.Hour)
 		refusals(5 * time.Second)
 		if n := refusals(5 * time.Second); n < 100 || n > 1000 {
 			t.Errorf("%d refusals in 5 s where others wait, want about %.0f", n, 5*sharedPace*2/refusal.Seconds())
@@ -201,7 +241,7 @@ func TestPaceEnds(t *testing.T) {
 		}
 		resume := q.Pause(t.Context())
 		turns.mu.Lock()
-		turns.pace.until = time.Now().Add(time.Hour)
+		keptFor(turns, time.Hour)
 		turns.owners["greedy"].paid = time.Now().Add(maxDebt)
 		turns.mu.Unlock()
 

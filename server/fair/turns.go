@@ -99,7 +99,7 @@ func isOver(r *turn) bool { return r.state >= stuck }
 // NewTurns shares n processors, in turns that are late when they last for overdue, which is
 // Overdue but in tests.
 func NewTurns(n int, overdue time.Duration) *Turns {
-	return &Turns{slots: n, overdue: overdue, owners: map[string]*owner{}, pace: pace{worked: 1, clock: processTime}}
+	return &Turns{slots: n, overdue: overdue, owners: map[string]*owner{}, pace: pace{worked: 1, clock: processTime, victims: map[*owner]int{}}}
 }
 
 // Ask begins a question of whoever has a name.
@@ -152,7 +152,7 @@ func (t *Turns) waitsLocked(q *Question) {
 	t.short = time.Now()
 	for _, r := range t.out {
 		if o := q.owner; r.question.owner != o && q.used == 0 && !o.behindLocked(t.short) {
-			t.pace.waitsLocked(t.short)
+			t.pace.waitsLocked(q.owner, t.short)
 			return
 		}
 	}

@@ -37,15 +37,17 @@ func (r *Rows[T]) Add(item T) uint32 {
 	return uint32(last*chunk + len(r.chunks[last]) - 1)
 }
 
-// At is the item of a number that was given, and the zero item after it was removed. It is in its
-// place until the next Add.
+// At is the item of a number before End, the zero item after it was removed. It is in its place
+// until the next Add.
 func (r *Rows[T]) At(i uint32) *T { return &r.chunks[i/chunk][i%chunk] }
 
-// Remove takes out an item that is there. Its number is free.
+// Remove takes out an item that is there. Its number is free, and with the last item all are.
 func (r *Rows[T]) Remove(i uint32) {
 	var none T
 	*r.At(i) = none
-	r.free = append(r.free, i)
+	if r.free = append(r.free, i); r.Len() == 0 {
+		*r = Rows[T]{} // the memory of what was many, and the numbers begin in order again
+	}
 }
 
 // End is the number after all that were given.
