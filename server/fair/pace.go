@@ -18,6 +18,9 @@ const (
 	// questions at once, which are short at first.
 	paced     = 30 * time.Second
 	manyShort = 8
+	// maxVictims is how many owners it is known of that they had to: of more, as of a flood of
+	// names, nothing is taken back.
+	maxVictims = 1024
 	// paceWindow is how often it is looked how many there are who take much.
 	paceWindow = 100 * time.Millisecond
 	// burst is what somebody may have had at once before they are behind.
@@ -158,7 +161,9 @@ func (p *pace) waitsLocked(o *owner, now time.Time) {
 		}
 	}
 	p.waited = now
-	p.victims[o]++
+	if _, is := p.victims[o]; is || len(p.victims) < maxVictims {
+		p.victims[o]++
+	}
 	p.had++
 	if p.crowd++; p.crowd >= manyShort {
 		p.until = now.Add(paced)

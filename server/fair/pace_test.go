@@ -131,6 +131,32 @@ func TestEquals(t *testing.T) {
 	})
 }
 
+// TestVictimsAreBounded: a flood of those who come once leaves no more than so many behind, and
+// the pace is kept for them.
+func TestVictimsAreBounded(t *testing.T) {
+	p := &steadyTurns(2).pace
+	now := time.Now()
+	for range 3 * maxVictims {
+		o := &owner{}
+		p.waitsLocked(o, now)
+		if p.forgiveLocked(&owner{}, now); !now.Before(p.until) && p.had >= manyShort {
+			t.Fatal("the pace is not kept")
+		}
+	}
+	for o := range p.victims {
+		p.forgiveLocked(o, now)
+	}
+	if len(p.victims) > 0 || p.had != 2*maxVictims || !now.Before(p.until) {
+		t.Errorf("%d are known, %d had to wait", len(p.victims), p.had)
+	}
+	for range 2 * maxVictims {
+		p.waitsLocked(&owner{}, now)
+	}
+	if len(p.victims) != maxVictims {
+		t.Errorf("%d are known, want %d", len(p.victims), maxVictims)
+	}
+}
+
 // TestBusyMachine: turns that last for long since the machine does something else are not what
 // somebody has taken.
 func TestBusyMachine(t *testing.T) {
