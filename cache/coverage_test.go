@@ -72,7 +72,7 @@ func TestPoll(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Apply("", Added, o)
-	if events, err := sub.Poll(); len(events) != 1 || events[0].Object != o || err != nil {
+	if events, err := sub.Poll(); len(events) != 1 || events[0].Object.Key() != o.Key() || events[0].Object.ResourceVersion() != o.ResourceVersion() || err != nil {
 		t.Errorf("Poll() = %v, %v, want the one event", events, err)
 	}
 	sub.Close()
