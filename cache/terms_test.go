@@ -80,6 +80,29 @@ func TestSiblings(t *testing.T) {
 	}
 }
 
+// TestTermsOutOfOrder: labels are looked for among the first terms of an object alone, so that
+// a snapshot which has one after a configured term is refused.
+func TestTermsOutOfOrder(t *testing.T) {
+	s := newStore(t, thingSpec)
+	o, err := s.Decode([]byte(`{"metadata":{"name":"x","namespace":"a","resourceVersion":"7","labels":{"app":"web"}}}`), "v1", "Thing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Replace("", []*Object{o}, "7")
+	batch, _ := s.TakeChanges()
+	for _, first := range []bool{true, false} {
+		record := batch.Record(0)
+		if configured := intern("node", "n"); first {
+			record.Terms = append(record.Terms, configured)
+		} else {
+			record.Terms = append([]handle{configured}, record.Terms...)
+		}
+		if err := newStore(t, thingSpec).Restore(batch.Saved, []Record{record}); (err == nil) != first {
+			t.Errorf("labels first: %v, error %v", first, err)
+		}
+	}
+}
+
 // TestObjectSize holds what each object takes beside its names and JSON: a word more is a
 // hundredth of all memory.
 func TestObjectSize(t *testing.T) {

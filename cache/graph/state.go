@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"hash/maphash"
 	"slices"
 	"strings"
 	"unique"
@@ -97,26 +96,19 @@ func (s *state) nodeOf(id nodeID) *node     { return s.nodes.At(uint32(id)) }
 func (s *state) bundle(id bundleID) *bundle { return s.bundles.At(uint32(id - 1)) }
 func (s *state) kindOf(id nodeID) *kind     { return s.all[s.nodeOf(id).kind] }
 
-var seed = maphash.MakeSeed()
+func hashKey(key cache.Key) uint64 { return rows.Hash(key.Namespace, key.Name) }
 
-func hashKey(key cache.Key) uint64 {
-	return maphash.String(seed, key.Name) ^ maphash.String(seed, key.Namespace)*31
-}
-
-func (a *alias) hash() uint64 { return hashKey(a.key) ^ maphash.String(seed, a.uid)*37 }
+func (a alias) hash() uint64 { return rows.Hash(a.key.Namespace, a.key.Name, a.uid) }
 
 func hashEdges(edges []edge) (hash uint64) {
 	for _, e := range edges {
-		hash = maphash.Comparable(seed, hash^uint64(e.other)<<16^uint64(e.rule))
+		hash = rows.HashNumbers(hash, uint64(e.other), uint64(e.rule))
 	}
 	return hash
 }
 
-func (s *state) nodeHash(id uint32) uint64 { return hashKey(s.nodes.At(id).key()) }
-func (s *state) aliasHash(id uint32) uint64 {
-	a := s.aliasOf(nodeID(id))
-	return a.hash()
-}
+func (s *state) nodeHash(id uint32) uint64       { return hashKey(s.nodes.At(id).key()) }
+func (s *state) aliasHash(id uint32) uint64      { return s.aliasOf(nodeID(id)).hash() }
 func (s *state) bundleHash(number uint32) uint64 { return hashEdges(s.bundles.At(number).edges) }
 
 func (s *state) aliasOf(id nodeID) alias {
@@ -232,7 +224,7 @@ func (s *state) bundled(edges []edge) bundleID {
 	if ok {
 		return bundleID(number + 1)
 	}
-	number = s.bundles.Add(bundle{edges: slices.Clip(slices.Clone(edges))})
+	number = s.bundles.Add(bundle{edges: slices.Clone(edges)})
 	s.byEdges.Add(number, s.bundleHash)
 	for _, e := range edges {
 		n := s.nodeOf(e.other)

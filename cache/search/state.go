@@ -1,7 +1,6 @@
 package search
 
 import (
-	"hash/maphash"
 	"slices"
 	"strings"
 	"unique"
@@ -95,22 +94,11 @@ func (s *state) learn(view *cache.View) kindID {
 	return id
 }
 
-var seed = maphash.MakeSeed()
-
-func hashKey(key cache.Key) uint64 {
-	return maphash.String(seed, key.Name) ^ maphash.String(seed, key.Namespace)*31
-}
+func hashKey(key cache.Key) uint64 { return rows.Hash(key.Namespace, key.Name) }
 
 func (s *state) docHash(id uint32) uint64     { return hashKey(s.doc(docID(id)).key()) }
-func (s *state) valueHash(id uint32) uint64   { return maphash.String(seed, s.values.At(id).text) }
-func (s *state) setHash(number uint32) uint64 { return hashValues(s.sets.At(number).values) }
-
-func hashValues(values []valueID) (hash uint64) {
-	for _, v := range values {
-		hash = maphash.Comparable(seed, hash^uint64(v))
-	}
-	return hash
-}
+func (s *state) valueHash(id uint32) uint64   { return rows.Hash(s.values.At(id).text) }
+func (s *state) setHash(number uint32) uint64 { return rows.HashNumbers(s.sets.At(number).values...) }
 
 func (s *state) doc(id docID) *doc       { return s.docs.At(uint32(id)) }
 func (s *state) value(id valueID) *value { return s.values.At(uint32(id)) }
@@ -216,7 +204,7 @@ func (s *state) setOf(values []valueID) setID {
 	if len(values) == 0 {
 		return 0
 	}
-	number, ok := s.byValues.Find(hashValues(values), func(number uint32) bool { return slices.Equal(s.sets.At(number).values, values) })
+	number, ok := s.byValues.Find(rows.HashNumbers(values...), func(number uint32) bool { return slices.Equal(s.sets.At(number).values, values) })
 	if ok {
 		return setID(number + 1)
 	}
@@ -241,7 +229,7 @@ func (s *state) dropSet(id setID) {
 // valueOf returns the value of a text, new if there is none.
 func (s *state) valueOf(t text) valueID {
 	byText := &s.byText[t.field]
-	id, ok := byText.Find(maphash.String(seed, t.s), func(id uint32) bool { return s.values.At(id).text == t.s })
+	id, ok := byText.Find(rows.Hash(t.s), func(id uint32) bool { return s.values.At(id).text == t.s })
 	switch {
 	case ok && t.field == Name:
 		s.values.At(id).text = t.s // mostly a part of the object's latest version, as the name of its doc is

@@ -35,6 +35,12 @@ func TestRows(t *testing.T) {
 	if rows.Len() != len(want) || len(rows.chunks) < 3 {
 		t.Errorf("%d items in %d chunks, want %d in some", rows.Len(), len(rows.chunks), len(want))
 	}
+	for i := range want {
+		rows.Remove(i)
+	}
+	if rows.Len() != 0 || rows.chunks != nil || rows.free != nil || rows.Add(1) != 0 {
+		t.Errorf("without items there are %d, %d chunks and %d free numbers", rows.Len(), len(rows.chunks), len(rows.free))
+	}
 }
 
 // TestTable: numbers are found by hashes that many have in common, and those that were removed

@@ -1,6 +1,27 @@
 package rows
 
-import "iter"
+import (
+	"hash/maphash"
+	"iter"
+)
+
+var seed = maphash.MakeSeed()
+
+// Hash is a hash of texts, for a Table of what is told apart by them.
+func Hash(texts ...string) (hash uint64) {
+	for _, text := range texts {
+		hash = hash*31 ^ maphash.String(seed, text)
+	}
+	return hash
+}
+
+// HashNumbers is a hash of numbers in their order.
+func HashNumbers[T ~uint32 | ~uint64](numbers ...T) (hash uint64) {
+	for _, n := range numbers {
+		hash = maphash.Comparable(seed, hash^uint64(n))
+	}
+	return hash
+}
 
 // Table finds numbers by a hash of what they number. It holds nothing but the numbers. The zero
 // Table is empty. Not safe for concurrent changes.

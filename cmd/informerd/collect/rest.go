@@ -23,7 +23,7 @@ const (
 
 // rest finds out when memory that is not needed is to be given back to the system. Go gives it
 // back by and by, and keeps as much as the next collection may let lie about: after a first
-// list that is a ninth to a third of what is needed, for as long as the process does nothing.
+// list that is a tenth to a third of what is needed, for as long as the process does nothing.
 type rest struct {
 	since     time.Time // it has allocated little since then
 	allocated uint64    // at that time
