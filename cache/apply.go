@@ -25,7 +25,7 @@ func (s *Store) Decode(raw []byte, apiVersion, kind string) (*Object, error) {
 	if s.opts.Sound != nil && s.opts.Sound(plain) {
 		o.is |= sound
 	}
-	o.setData(s.packing.pack(plain))
+	s.pack(o, plain)
 	return o, nil
 }
 

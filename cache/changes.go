@@ -16,6 +16,9 @@ type changes struct {
 	versions bool // the versions changed
 	// saved are the ids of dictionaries that the snapshot has.
 	saved map[uint32]struct{}
+	// compared is the contents of which saved has all dictionaries, but for those renewed since;
+	// nil: that is not known.
+	compared *contents
 }
 
 func (c *changes) add(k Key) {
@@ -64,9 +67,9 @@ func (s *Store) TakeChanges() (Batch, bool) {
 		return Batch{}, false
 	}
 	taken := s.dirty
-	s.dirty = changes{saved: taken.saved}
+	s.dirty = changes{saved: taken.saved, compared: taken.compared}
 	if taken.reset {
-		s.dirty.saved = map[uint32]struct{}{}
+		s.dirty.saved, s.dirty.compared = map[uint32]struct{}{}, nil
 	}
 	b := Batch{Reset: taken.reset, Saved: Saved{
 		Spec:             s.specLocked(),
@@ -76,9 +79,12 @@ func (s *Store) TakeChanges() (Batch, bool) {
 		Terms:            termsVersion,
 		Objects:          s.contents.len(),
 	}}
-	s.takeDictionariesLocked(&b)
+	fresh := s.takeDictionariesLocked(&b)
 	objects := s.treeLocked()
 	s.mu.Unlock()
+	for _, d := range fresh {
+		b.Saved.Dictionaries[d.id] = d.saved()
+	}
 
 	if taken.reset {
 		b.Objects = make([]*Object, 0, objects.Len())
@@ -98,24 +104,51 @@ func (s *Store) TakeChanges() (Batch, bool) {
 	return b, true
 }
 
-// takeDictionariesLocked adds the dictionaries that the snapshot does not have
-// yet, and names those that none of its records refers to after this batch: all
-// that differs from what is held is in it.
-func (s *Store) takeDictionariesLocked(b *Batch) {
+// takeDictionariesLocked returns the dictionaries that the snapshot does not have yet, and names
+// those that none of its records refers to after this batch: all that differs from what is
+// held is in it.
+func (s *Store) takeDictionariesLocked(b *Batch) (fresh []*dictionary) {
+	c := s.contents
+	look := func(d *dictionary) {
+		_, needed := c.packed[d]
+		_, saved := s.dirty.saved[d.id]
+		switch {
+		case needed && !saved:
+			fresh = append(fresh, d)
+			s.dirty.saved[d.id] = struct{}{}
+		case saved && !needed:
+			b.Retired = append(b.Retired, d.id)
+			delete(s.dirty.saved, d.id)
+		}
+	}
+	if s.dirty.compared == c && c.renewed != nil {
+		for d := range c.renewed {
+			look(d)
+		}
+	} else {
+		b.Retired = s.retireLocked()
+		for d := range c.packed {
+			look(d)
+		}
+	}
+	s.dirty.compared = c
+	c.renewed = map[*dictionary]struct{}{}
+	return fresh
+}
+
+// retireLocked are the ids of all saved dictionaries that are not needed any more.
+func (s *Store) retireLocked() (retired []uint32) {
 	needed := make(map[uint32]struct{}, len(s.contents.packed))
 	for d := range s.contents.packed {
 		needed[d.id] = struct{}{}
-		if _, ok := s.dirty.saved[d.id]; !ok {
-			b.Saved.Dictionaries[d.id] = d.raw
-			s.dirty.saved[d.id] = struct{}{}
-		}
 	}
 	for id := range s.dirty.saved {
 		if _, ok := needed[id]; !ok {
-			b.Retired = append(b.Retired, id)
+			retired = append(retired, id)
 			delete(s.dirty.saved, id)
 		}
 	}
+	return retired
 }
 
 // GiveBack takes back a Batch that could not be saved; the next take covers it.
@@ -128,7 +161,7 @@ func (s *Store) GiveBack(b Batch) {
 	for _, id := range b.Retired {
 		s.dirty.saved[id] = struct{}{}
 	}
-	s.dirty.versions = true
+	s.dirty.versions, s.dirty.compared = true, nil
 	if b.Reset {
 		s.dirty.all()
 		return

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/informerd/informerd/cache/scalar"
@@ -11,12 +12,25 @@ func checkContents(t testing.TB, s *Store) {
 	t.Helper()
 	c := s.contents
 	var bytes, raw int64
+	packed, templates := map[*dictionary]int{}, 0
 	for _, e := range c.tree.Items() {
 		if c.rows[e.row] != e.obj || !c.live.Contains(e.row) {
 			t.Fatalf("row %d of %s is wrong", e.row, e.obj.Key())
 		}
 		bytes += e.obj.held()
 		raw += int64(e.obj.size)
+		d := e.obj.dict
+		if d == nil {
+			continue
+		}
+		if packed[d]++; packed[d] == 1 && d.template != nil {
+			bytes += d.template.held()
+			packed[d.template.with]++
+			templates++
+		}
+	}
+	if !maps.Equal(packed, c.packed) || templates != c.templates {
+		t.Fatalf("%d dictionaries are needed, %d of them templates; noted are %d and %d", len(packed), templates, len(c.packed), c.templates)
 	}
 	if len(c.rows)-len(c.free) != c.tree.Len() || int(c.live.GetCardinality()) != c.tree.Len() {
 		t.Fatalf("%d rows, %d free, %d live, %d in the tree", len(c.rows), len(c.free), c.live.GetCardinality(), c.tree.Len())

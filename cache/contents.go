@@ -22,8 +22,12 @@ type contents struct {
 	columns *columns // nil: keys may occur twice
 
 	bytes, rawBytes int64
-	// packed is how many objects each dictionary is needed for.
-	packed map[*dictionary]int
+	// packed is how many objects each dictionary is needed for, and how many templates.
+	packed    map[*dictionary]int
+	templates int // of packed
+	// renewed are those that came to be needed, or ceased to be, since changes were taken;
+	// nil: too many.
+	renewed map[*dictionary]struct{}
 }
 
 // tree orders objects by namespace and name. Copies share what has not changed.
@@ -71,6 +75,7 @@ func newContents(e *extraction) *contents {
 		indexes: indexes{},
 		created: newCreation(),
 		packed:  map[*dictionary]int{},
+		renewed: map[*dictionary]struct{}{},
 	}
 	if e.unique {
 		c.columns = newColumns()
@@ -190,13 +195,37 @@ func (c *contents) repack(old, o *Object) bool {
 	return true
 }
 
-func (c *contents) account(o *Object, sign int64) {
-	c.bytes += sign * o.held()
-	c.rawBytes += sign * int64(o.size)
-	if o.dict == nil {
-		return
-	}
-	if c.packed[o.dict] += int(sign); c.packed[o.dict] == 0 {
-		delete(c.packed, o.dict)
+func (c *contents) account(o *Object, sign int) {
+	c.bytes += int64(sign) * o.held()
+	c.rawBytes += int64(sign) * int64(o.size)
+	if o.dict != nil {
+		c.need(o.dict, sign)
 	}
 }
+
+// need counts one more of what d is needed for, or one less. A template needs what it is packed
+// with.
+func (c *contents) need(d *dictionary, sign int) {
+	was := c.packed[d]
+	now := was + sign
+	if c.packed[d] = now; was > 0 && now > 0 {
+		return
+	}
+	if now == 0 {
+		delete(c.packed, d)
+	}
+	if c.renewed != nil {
+		c.renewed[d] = struct{}{}
+	}
+	if len(c.renewed) > renewedMost+2*len(c.packed) {
+		c.renewed = nil
+	}
+	if t := d.template; t != nil {
+		c.templates += sign
+		c.bytes += int64(sign) * t.held()
+		c.need(t.with, sign)
+	}
+}
+
+// renewedMost bounds what is remembered where nobody takes it.
+const renewedMost = 4096

@@ -197,7 +197,18 @@ func (o *Object) has(h handle) bool {
 
 // Owned reports whether the object has an owner with a UID.
 func (o *Object) Owned() bool {
-	return slices.ContainsFunc(o.terms().common, func(h handle) bool { return h.Value().Index == OwnerIndex })
+	_, ok := o.owner()
+	return ok
+}
+
+// owner is the first of the object's owners that has a UID.
+func (o *Object) owner() (owner handle, ok bool) {
+	common := o.terms().common
+	i := slices.IndexFunc(common, func(h handle) bool { return h.Value().Index == OwnerIndex })
+	if i < 0 {
+		return handle{}, false
+	}
+	return common[i], true
 }
 
 // Labels is a view of metadata.labels that allocates nothing.

@@ -29,13 +29,22 @@ const (
 	maxPlain = 64 << 20
 )
 
-// dictionary compresses and decompresses objects of one resource with what they
-// have in common. It is immutable and safe for concurrent use. Encoders and
-// decoders are pooled, so that an idle resource keeps only the bytes.
+// dictionary is what objects of one resource have in common, with which they are packed and
+// unpacked: one for zstd, or a template. It is immutable and safe for concurrent use. Encoders
+// and decoders are pooled, so that an idle resource keeps only the bytes.
 type dictionary struct {
 	id       uint32
+	template *template // nil: it is for zstd
 	raw      []byte
 	decoders sync.Pool // of *zstd.Decoder, which read both codings; see encoders
+}
+
+// zstd is the dictionary for zstd that d is, or that it is packed with.
+func (d *dictionary) zstd() *dictionary {
+	if d != nil && d.template != nil {
+		return d.template.with
+	}
+	return d
 }
 
 // coding is how what a dictionary leaves of an object is written: mostly random digits of
@@ -160,6 +169,9 @@ func (d *dictionary) compress(plain []byte, c coding) []byte {
 
 // decompress appends the plain form of data, size bytes, to dst.
 func (d *dictionary) decompress(dst, data []byte, size int) ([]byte, error) {
+	if d.template != nil {
+		return d.unpackBeside(dst, data, size)
+	}
 	dec, _ := d.decoders.Get().(*zstd.Decoder)
 	if dec == nil {
 		var err error

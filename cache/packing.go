@@ -33,7 +33,8 @@ type packing struct {
 	// objects is how many there are.
 	objects population
 	// recent is what was packed since it was last judged.
-	recent packed
+	recent   packed
+	families families
 
 	mu          sync.Mutex // guards all below; never taken to unpack
 	samples     [][]byte
@@ -65,16 +66,22 @@ func (p *packed) take() float64 {
 
 // pack returns the form in which plain is held, in memory of its own.
 func (p *packing) pack(plain []byte) ([]byte, *dictionary) {
-	d := p.dict.Load()
+	data, used := packWith(p.dict.Load(), plain, p.coding())
+	p.note(plain, data, used)
+	return data, used
+}
+
+// note counts what was packed. What siblings are held beside says nothing of how well the
+// dictionary fits.
+func (p *packing) note(plain, data []byte, used *dictionary) {
 	p.objects.packed()
-	data, used := packWith(d, plain, p.coding())
 	switch {
-	case d != nil:
+	case used != nil && used.template != nil:
+	case p.dict.Load() != nil:
 		p.recent.add(len(plain), len(data))
 	case p.cold.Load():
 		p.sample(data)
 	}
-	return data, used
 }
 
 // coding is that of an object that is packed now. Those that were packed before stay as they
@@ -120,6 +127,7 @@ func (p *packing) warm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.samples = nil
+	p.families.forget()
 	if d := p.dict.Load(); d != nil {
 		encoders.forget(d)
 	}
@@ -236,6 +244,7 @@ func (p *packing) takeOver(from *packing) {
 	p.warm()
 	p.recent.take()
 	from.objects.end()
+	p.families.takeOver(&from.families)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	from.mu.Lock()

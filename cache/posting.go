@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -115,6 +116,27 @@ func (p *posting) each(yield func(uint32)) {
 		return
 	}
 	rowSet{few: p.few, bits: p.bits}.each(yield)
+}
+
+// all are the rows, in order.
+func (p *posting) all() iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		switch {
+		case p == nil:
+		case p.bits != nil:
+			for rows := p.bits.Iterator(); rows.HasNext(); {
+				if !yield(rows.Next()) {
+					return
+				}
+			}
+		default:
+			for _, row := range p.few {
+				if !yield(row) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // merged is the union of postings.

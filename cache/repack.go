@@ -49,7 +49,7 @@ func (s *Store) repackable(d *dictionary) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for other := range s.contents.packed {
-		if other != d {
+		if other.zstd() != d {
 			return true
 		}
 	}
@@ -61,10 +61,10 @@ func (s *Store) repackAll(ctx context.Context, d *dictionary) {
 	var batch []repacking
 	began := time.Now()
 	for _, o := range s.objectsOf("") {
-		if o.dict == d {
+		if o.dict.zstd() == d {
 			continue
 		}
-		if next, ok := packAnew(o, d, s.packing.coding()); ok {
+		if next, ok := s.packing.packAnew(o); ok {
 			batch = append(batch, repacking{o, next})
 		}
 		if len(batch) < repackBatch {
@@ -87,14 +87,24 @@ func (s *Store) repackAll(ctx context.Context, d *dictionary) {
 type repacking struct{ old, next *Object }
 
 // packAnew reports false for what is best left as it is.
-func packAnew(o *Object, d *dictionary, c coding) (*Object, bool) {
+func (p *packing) packAnew(o *Object) (*Object, bool) {
 	buf := buffers.get()
 	plain, err := o.AppendJSON((*buf)[:0])
 	defer buffers.put(buf, plain)
 	if err != nil {
 		return nil, false // readers are told
 	}
-	data, used := packWith(d, plain, c)
+	var data []byte
+	var used *dictionary
+	if owner, owned := o.owner(); owned {
+		known, ok := p.families.get(owner)
+		if !ok {
+			known = family{owner: owner} // others are as o is
+		}
+		data, used = p.packOf(known, plain)
+	} else {
+		data, used = packWith(p.dict.Load(), plain, p.coding())
+	}
 	return o.repacked(data, used), used != o.dict
 }
 

@@ -66,6 +66,7 @@ func (s *Store) RestoreFrom(saved Saved, loaded *Restoring) error {
 	s.revision++
 	s.packing.objects.set(s.contents.len())
 	s.mu.Unlock()
+	s.packing.families.restored(dictionaries)
 	s.packing.adopt(objs)
 	s.notify.wake()
 	return nil
@@ -88,39 +89,56 @@ func (s *Store) restoreSourcesLocked(versions map[string]string) {
 func openDictionaries(raw map[uint32][]byte) (map[uint32]*dictionary, error) {
 	dictionaries := make(map[uint32]*dictionary, len(raw))
 	for id, b := range raw {
+		if IsTemplate(b) {
+			continue
+		}
 		d, err := newDictionary(id, b)
 		if err != nil {
 			return nil, err
 		}
 		dictionaries[id] = d
 	}
+	for id, b := range raw {
+		if !IsTemplate(b) {
+			continue
+		}
+		d, err := openTemplate(id, b, dictionaries)
+		if err != nil {
+			return nil, fmt.Errorf("read template %d: %w", id, err)
+		}
+		dictionaries[id] = d
+	}
 	return dictionaries, nil
 }
 
-// adopt goes on with the dictionary that most of objs are packed with.
+// adopt goes on with the dictionary that most of objs are packed with, or held beside what is.
 func (p *packing) adopt(objs []*Object) {
 	p.cold.Store(false)
-	counts := map[*dictionary]*packed{}
+	counts := map[*dictionary]int{}
+	alone := map[*dictionary]*packed{} // by themselves
+	var best *dictionary
 	for _, o := range objs {
-		if o.dict == nil {
+		d := o.dict.zstd()
+		if d == nil {
 			continue
 		}
-		if counts[o.dict] == nil {
-			counts[o.dict] = &packed{}
-		}
-		counts[o.dict].add(int(o.size), int(o.packedLen))
-	}
-	var best *dictionary
-	for d, n := range counts {
-		if best == nil || n.objects.Load() > counts[best].objects.Load() {
+		if counts[d]++; best == nil || counts[d] > counts[best] {
 			best = d
+		}
+		if d == o.dict {
+			if alone[d] == nil {
+				alone[d] = &packed{}
+			}
+			alone[d].add(int(o.size), int(o.packedLen))
 		}
 	}
 	if best == nil {
 		return
 	}
-	p.mu.Lock()
-	p.fit = counts[best].take()
-	p.mu.Unlock()
+	if alone[best] != nil {
+		p.mu.Lock()
+		p.fit = alone[best].take()
+		p.mu.Unlock()
+	}
 	p.dict.Store(best)
 }

@@ -38,9 +38,11 @@ type Status struct {
 	// start but for the first list's, and objects compressed anew.
 	Dictionaries        int
 	Trainings, Repacked uint64
-	ResourceVersion     string
-	LastEvent           time.Time
-	Indexes             []string // names, built-in ones first
+	// Templates are objects as they were, which siblings of theirs are held beside.
+	Templates       int
+	ResourceVersion string
+	LastEvent       time.Time
+	Indexes         []string // names, built-in ones first
 
 	Events         uint64 // changes applied
 	Relists        uint64 // full syncs, the first one included

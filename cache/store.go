@@ -106,10 +106,12 @@ type StoreStats struct {
 	// compressed anew.
 	Dictionaries        int
 	Trainings, Repacked uint64
-	RingEvents          int
-	LastEvent           time.Time
-	Events              uint64
-	Subscribers         int
+	// Templates are objects as they were, which siblings of theirs are held beside.
+	Templates   int
+	RingEvents  int
+	LastEvent   time.Time
+	Events      uint64
+	Subscribers int
 }
 
 // NewStore returns an empty Store that waits for its first Replace. It returns
@@ -220,7 +222,7 @@ func (s *Store) Stats() StoreStats {
 		Subscribers: int(s.subscribers.Load()),
 
 		ColumnBytes:  s.contents.columns.held(),
-		Dictionaries: len(s.contents.packed), Trainings: s.trainings.Load(), Repacked: s.repacked.Load(),
+		Dictionaries: len(s.contents.packed) - s.contents.templates, Templates: s.contents.templates, Trainings: s.trainings.Load(), Repacked: s.repacked.Load(),
 	}
 	for name, idx := range s.contents.indexes {
 		if !isLong(name) {

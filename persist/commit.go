@@ -473,14 +473,23 @@ func (c *change) writeDictionaries(b *bbolt.Bucket, m *meta) error {
 			return errors.New("dictionary 0 stands for none")
 		}
 		key, value := encodeDictionary(id, data)
-		m.changeDictionary(shelf, dictionaries.Get(key))
+		before := dictionaries.Get(key)
+		if before == nil {
+			m.Dictionaries++
+		}
+		m.changeDictionary(shelf, before)
 		if err := shelf.put(dictionaries, key, value); err != nil {
 			return err
 		}
 		m.changeDictionary(shelf, dictionaries.Get(key))
 	}
-	m.Dictionaries, err = c.tidyDictionaries(dictionaries, m, used)
-	return err
+	for id := range used {
+		if dictionaries.Get(dictionaryKey(id)) == nil {
+			// Committed again the batch would fail again: all is to be saved anew.
+			return corrupt(c.resource(), fmt.Errorf("a record refers to dictionary %d, which is not saved", id))
+		}
+	}
+	return c.tidyDictionaries(dictionaries, m, used)
 }
 
 // changeDictionary takes a value that is going into the sum of the dictionaries, or out
@@ -491,44 +500,49 @@ func (m *meta) changeDictionary(s *shelf, sealed []byte) {
 	}
 }
 
-// tidyDictionaries returns how many dictionaries there are, none of the used
-// ones missing.
-func (c *change) tidyDictionaries(dictionaries *bbolt.Bucket, m *meta, used map[uint32]bool) (int, error) {
-	var have, stale [][]byte
+// tidyDictionaries removes those that are retired, and after a Reset all that no record refers
+// to.
+func (c *change) tidyDictionaries(dictionaries *bbolt.Bucket, m *meta, used map[uint32]bool) error {
+	shelf := c.vault.shelf(kindDictionary, c.name)
+	remove := func(key []byte) error {
+		value := dictionaries.Get(key)
+		if value == nil {
+			return nil
+		}
+		m.changeDictionary(shelf, value)
+		m.Dictionaries--
+		return dictionaries.Delete(key)
+	}
+	if !c.batch.Reset {
+		for _, id := range c.batch.Retired {
+			if _, brought := c.batch.Saved.Dictionaries[id]; brought || used[id] {
+				continue
+			}
+			if err := remove(dictionaryKey(id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var stale [][]byte
+	m.Dictionaries = 0
 	err := dictionaries.ForEach(func(k, _ []byte) error {
-		have = append(have, bytes.Clone(k))
+		m.Dictionaries++
+		id, err := parseDictionaryKey(k)
+		if _, brought := c.batch.Saved.Dictionaries[id]; err != nil || !brought && !used[id] {
+			stale = append(stale, bytes.Clone(k))
+		}
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	for id := range used {
-		if !slices.ContainsFunc(have, func(k []byte) bool { return bytes.Equal(k, dictionaryKey(id)) }) {
-			// Committed again the batch would fail again: all is to be saved anew.
-			return 0, corrupt(c.resource(), fmt.Errorf("a record refers to dictionary %d, which is not saved", id))
-		}
-	}
-	stale = slices.DeleteFunc(slices.Clone(have), func(k []byte) bool { return c.keeps(k, used) })
-	shelf := c.vault.shelf(kindDictionary, c.name)
 	for _, k := range stale {
-		m.changeDictionary(shelf, dictionaries.Get(k))
-		if err := dictionaries.Delete(k); err != nil {
-			return 0, err
+		if err := remove(k); err != nil {
+			return err
 		}
 	}
-	return len(have) - len(stale), nil
-}
-
-// keeps reports whether the dictionary under key outlives the batch: because a
-// record of it refers to it, because it brought it, or because an earlier one
-// did and this one neither resets the records nor retires it.
-func (c *change) keeps(key []byte, used map[uint32]bool) bool {
-	id, err := parseDictionaryKey(key)
-	if err != nil {
-		return !c.batch.Reset
-	}
-	_, brought := c.batch.Saved.Dictionaries[id]
-	return brought || used[id] || !c.batch.Reset && !slices.Contains(c.batch.Retired, id)
+	return nil
 }
 
 func (c *change) writeMeta(b *bbolt.Bucket, m *meta) error {

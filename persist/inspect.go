@@ -40,9 +40,12 @@ type ResourceInfo struct {
 	ResourceVersions map[string]string `json:"resourceVersions,omitempty"`
 	SavedAt          time.Time         `json:"savedAt,omitzero"`
 	Dictionaries     map[uint32]int    `json:"dictionaries,omitempty"` // sizes in bytes, by id
-	ClusterUID       string            `json:"clusterUID,omitempty"`
-	ServerVersion    string            `json:"serverVersion,omitempty"`
-	Indexes          []string          `json:"indexes,omitempty"`
+	// Templates are objects that siblings of theirs are saved beside, and their bytes.
+	Templates     int      `json:"templates,omitempty"`
+	TemplateBytes int64    `json:"templateBytes,omitempty"`
+	ClusterUID    string   `json:"clusterUID,omitempty"`
+	ServerVersion string   `json:"serverVersion,omitempty"`
+	Indexes       []string `json:"indexes,omitempty"`
 	// Error says why the resource cannot be described. What lies in its records
 	// is for Verify to say.
 	Error string `json:"error,omitempty"`
@@ -154,6 +157,11 @@ func (s *source) describe(name []byte, b *bbolt.Bucket) ResourceInfo {
 	info.Indexes = saved.Indexes
 	info.Dictionaries = make(map[uint32]int)
 	for id, data := range saved.saved.Dictionaries {
+		if cache.IsTemplate(data) {
+			info.Templates++
+			info.TemplateBytes += int64(len(data))
+			continue
+		}
 		info.Dictionaries[id] = len(data)
 	}
 	if objects := b.Bucket(objectsBucket); objects != nil {

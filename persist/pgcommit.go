@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -220,31 +222,60 @@ func (s *pgSave) create() error {
 		s.hash, s.row.id, s.row.objects, s.name, s.stamp)
 }
 
-// dictionaries writes and removes dictionaries, and notes the ids of all there are.
+// dictionaries writes and removes dictionaries, and notes how many there are, and which of those
+// that records of the batch refer to.
 func (s *pgSave) dictionaries(m *meta) error {
-	for id, data := range s.batch.Saved.Dictionaries {
-		_, value := encodeDictionary(id, data)
-		err := s.exec(`INSERT INTO {dictionaries} VALUES ($1, $2, $3) ON CONFLICT (resource, id) DO UPDATE SET value = excluded.value`, s.row.id, int64(id), value)
-		if err != nil {
+	if err := s.putDictionaries(); err != nil {
+		return err
+	}
+	retired := make([]int64, len(s.batch.Retired))
+	for i, id := range s.batch.Retired {
+		retired[i] = int64(id)
+	}
+	if len(retired) > 0 {
+		if err := s.exec(`DELETE FROM {dictionaries} WHERE resource = $1 AND id = ANY($2::bigint[])`, s.row.id, retired); err != nil {
 			return err
 		}
 	}
-	for _, id := range s.batch.Retired {
-		if err := s.exec(`DELETE FROM {dictionaries} WHERE resource = $1 AND id = $2`, s.row.id, int64(id)); err != nil {
-			return err
-		}
+	used := map[uint32]bool{}
+	for i := range s.batch.Len() {
+		used[s.batch.Dictionary(i)] = true
 	}
-	rows, err := s.tx.Query(s.ctx, s.p.in(`SELECT id FROM {dictionaries} WHERE resource = $1`), s.row.id)
+	wanted := make([]int64, 0, len(used))
+	for id := range used {
+		wanted = append(wanted, int64(id))
+	}
+	rows, err := s.tx.Query(s.ctx, s.p.in(`SELECT id FROM {dictionaries} WHERE resource = $1 AND id = ANY($2::bigint[])`), s.row.id, wanted)
 	if err != nil {
 		return err
 	}
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return err
+	}
 	s.known = map[uint32]bool{0: true}
 	for _, id := range ids {
 		s.known[uint32(id)] = true
 	}
-	m.Dictionaries = len(ids)
-	return err
+	return s.tx.QueryRow(s.ctx, s.p.in(`SELECT count(*) FROM {dictionaries} WHERE resource = $1`), s.row.id).Scan(&m.Dictionaries)
+}
+
+// putDictionaries writes those of the batch in parts.
+func (s *pgSave) putDictionaries() error {
+	for part := range slices.Chunk(slices.Collect(maps.Keys(s.batch.Saved.Dictionaries)), pgRows) {
+		ids, values := make([]int64, len(part)), make([][]byte, len(part))
+		for i, id := range part {
+			ids[i] = int64(id)
+			_, values[i] = encodeDictionary(id, s.batch.Saved.Dictionaries[id])
+		}
+		err := s.exec(`INSERT INTO {dictionaries} (resource, id, value)
+			SELECT $1, d.id, d.value FROM unnest($2::bigint[], $3::bytea[]) AS d(id, value)
+			ON CONFLICT (resource, id) DO UPDATE SET value = excluded.value`, s.row.id, ids, values)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hashOf is what a name is looked for by.

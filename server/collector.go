@@ -42,6 +42,7 @@ var resourceMetrics = []metric{
 	gauge("raw_bytes", "Bytes of JSON held, before compression.", func(s cache.Status) (float64, bool) { return float64(s.RawBytes), true }),
 	gauge("excerpt_bytes", "Bytes of excerpts of objects, kept for questions that are asked again and again.", func(s cache.Status) (float64, bool) { return float64(s.ColumnBytes), true }),
 	gauge("dictionaries", "Dictionaries that objects are compressed with; more than one while they are compressed anew.", func(s cache.Status) (float64, bool) { return float64(s.Dictionaries), true }),
+	gauge("templates", "Objects as they were once, of which their siblings are held as what is different.", func(s cache.Status) (float64, bool) { return float64(s.Templates), true }),
 	counter("dictionary_trainings_total", "Dictionaries trained, but for that of the first list.", func(s cache.Status) uint64 { return s.Trainings }),
 	counter("repacked_total", "Objects compressed anew with another dictionary.", func(s cache.Status) uint64 { return s.Repacked }),
 	gauge("resource_version", "The resourceVersion everything up to which is held, where it is a number.", versionOf),

@@ -258,6 +258,7 @@ func (i *Informer) Status() cache.Status {
 	s.Objects, s.Bytes, s.RawBytes = stats.Objects, stats.Bytes, stats.RawBytes
 	s.ColumnBytes = stats.ColumnBytes
 	s.Dictionaries, s.Trainings, s.Repacked = stats.Dictionaries, stats.Trainings, stats.Repacked
+	s.Templates = stats.Templates
 	s.ResourceVersion, s.LastEvent = store.Version(), stats.LastEvent
 	s.Events, s.Unextracted, s.Subscribers = stats.Events, stats.Unextracted, stats.Subscribers
 	for _, info := range store.Indexes() {

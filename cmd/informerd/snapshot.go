@@ -175,7 +175,7 @@ func printSnapshotResources(out io.Writer, info *persist.FileInfo) error {
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", dash(r.Cluster), name, r.Version, r.Objects,
-			byteSize(r.Bytes), dictionaries(r.Dictionaries), versions(r.ResourceVersions), r.SavedAt.Format(time.RFC3339))
+			byteSize(r.Bytes), dictionaries(&r), versions(r.ResourceVersions), r.SavedAt.Format(time.RFC3339))
 	}
 	return w.Flush()
 }
@@ -203,11 +203,14 @@ func dash(s string) string {
 	return s
 }
 
-// dictionaries lists them as id:size.
-func dictionaries(sizes map[uint32]int) string {
+// dictionaries lists them as id:size, and then all templates as one.
+func dictionaries(r *persist.ResourceInfo) string {
 	var all []string
-	for _, id := range slices.Sorted(maps.Keys(sizes)) {
-		all = append(all, fmt.Sprintf("%d:%s", id, byteSize(int64(sizes[id]))))
+	for _, id := range slices.Sorted(maps.Keys(r.Dictionaries)) {
+		all = append(all, fmt.Sprintf("%d:%s", id, byteSize(int64(r.Dictionaries[id]))))
+	}
+	if r.Templates > 0 {
+		all = append(all, fmt.Sprintf("%d templates:%s", r.Templates, byteSize(r.TemplateBytes)))
 	}
 	return dash(strings.Join(all, ","))
 }

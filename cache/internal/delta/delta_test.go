@@ -1,0 +1,216 @@
+package delta
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/informerd/informerd/cache/rawjson"
+	"github.com/informerd/informerd/test/standin"
+)
+
+// pods are n pods as a Store has them, forty of a ReplicaSet.
+func pods(t testing.TB, n int) [][]byte {
+	t.Helper()
+	drop, err := rawjson.ParsePaths("metadata.managedFields")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := rawjson.Compile(rawjson.Spec{Drop: drop})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := standin.NewPods(n)
+	var out [][]byte
+	var doc rawjson.Document
+	for i := range n {
+		if err := program.Run(all.AppendItem(nil, i, i+1), &doc); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, doc.AppendJSON(nil, "v1", "Pod"))
+	}
+	return out
+}
+
+// check packs object beside base and returns the delta, which must come out as object, after what
+// is in front of it.
+func check(t *testing.T, e *Encoder, base, object []byte) []byte {
+	t.Helper()
+	d := e.Append([]byte("before"), object)[len("before"):]
+	out, err := Apply([]byte("front"), base, d, len(object))
+	if err != nil || string(out) != "front"+string(object) {
+		t.Fatalf("%q beside %q is %q (%v)", object, base, out, err)
+	}
+	return d
+}
+
+// TestSiblings: a pod beside one of its ReplicaSet takes a twentieth of its bytes, and one beside
+// that of another ReplicaSet comes out as well.
+func TestSiblings(t *testing.T) {
+	all := pods(t, 120)
+	var e Encoder
+	e.Reset(all[0])
+	for i, pod := range all {
+		d := check(t, &e, all[0], pod)
+		if i < standin.PodsOfSet && len(d)*20 > len(pod) {
+			t.Errorf("pod %d: %d bytes of %d", i, len(d), len(pod))
+		}
+	}
+	if d := check(t, &e, all[0], all[0]); len(d) > 8 {
+		t.Errorf("what is the same takes %d bytes", len(d))
+	}
+}
+
+// TestRandom: whatever is beside whatever comes out, and an Encoder keeps nothing of what it was
+// for before.
+func TestRandom(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	all := pods(t, 3)
+	var e Encoder
+	for range 3000 {
+		base := mutated(rng, all[rng.IntN(3)])
+		e.Reset(base)
+		for range 3 {
+			check(t, &e, base, mutated(rng, all[rng.IntN(3)]))
+		}
+	}
+}
+
+// mutated is some of b with pieces cut out, repeated, and of any bytes.
+func mutated(rng *rand.Rand, b []byte) []byte {
+	b = bytes.Clone(b[:rng.IntN(len(b)+1)])
+	for range rng.IntN(12) {
+		i := rng.IntN(len(b) + 1)
+		j := i + rng.IntN(min(200, len(b)-i)+1)
+		switch rng.IntN(4) {
+		case 0:
+			b = append(b[:i:i], b[j:]...)
+		case 1:
+			b = append(b[:j:j], b[i:]...)
+		case 2:
+			noise := make([]byte, rng.IntN(20))
+			for n := range noise {
+				noise[n] = byte(rng.Uint32())
+			}
+			b = append(append(b[:i:i], noise...), b[j:]...)
+		default:
+			b = append(append(b[:i:i], fmt.Sprintf("%x-%d", rng.Uint64(), rng.IntN(100))...), b[j:]...)
+		}
+	}
+	return b
+}
+
+// TestCode: every byte comes out, whatever it follows.
+func TestCode(t *testing.T) {
+	var text []byte
+	for i := range 256 {
+		for j := range 256 {
+			text = append(text, byte(i), byte(j))
+		}
+	}
+	w := writer{}
+	w.write(text)
+	r := reader{in: w.end()}
+	got := make([]byte, len(text))
+	if !r.read(got) || !r.atEnd() || !bytes.Equal(got, text) {
+		t.Error("another text came out")
+	}
+	if r := (reader{in: w.end()[:1000]}); r.read(got) {
+		t.Error("more was read than there was")
+	}
+}
+
+// TestDamaged: of a delta that is cut off, changed, of another size or of another sibling, either
+// an error comes or as many bytes as asked for.
+func TestDamaged(t *testing.T) {
+	all := pods(t, 2)
+	var e Encoder
+	e.Reset(all[0])
+	d := check(t, &e, all[0], all[1])
+	for i := range d {
+		if _, err := Apply(nil, all[0], d[:i], len(all[1])); err == nil {
+			t.Errorf("%d of %d bytes are enough", i, len(d))
+		}
+	}
+	for _, size := range []int{0, 1, len(all[1]) - 1, len(all[1]) + 1, len(all[1]) + 100} {
+		if _, err := Apply(nil, all[0], d, size); err == nil {
+			t.Errorf("%d bytes come out, too", size)
+		}
+	}
+	if _, err := Apply(nil, all[0][:100], d, len(all[1])); err == nil {
+		t.Error("a shorter sibling does, too")
+	}
+	if _, err := Apply(nil, nil, nil, 0); err == nil {
+		t.Error("nothing is a delta")
+	}
+}
+
+func FuzzApply(f *testing.F) {
+	all := pods(f, 2)
+	var e Encoder
+	e.Reset(all[0])
+	f.Add(all[0], e.Append(nil, all[1]), len(all[1]))
+	f.Add([]byte("abc"), []byte{1, 0, 2, 0, 255}, 10)
+	f.Fuzz(func(t *testing.T, base, d []byte, size int) {
+		if size < 0 || size > 1<<20 || len(base) > MaxBase {
+			return
+		}
+		out, err := Apply([]byte("front"), base, d, size)
+		if err == nil && len(out) != len("front")+size {
+			t.Errorf("%d bytes, want %d", len(out)-len("front"), size)
+		}
+		if string(out[:5]) != "front" {
+			t.Error("what was there before is another")
+		}
+	})
+}
+
+func FuzzAppend(f *testing.F) {
+	all := pods(f, 2)
+	f.Add(all[0], all[1])
+	f.Add([]byte{}, []byte("abcabcabcabcabcabcabcabcabcabcabcabcabc"))
+	f.Fuzz(func(t *testing.T, base, object []byte) {
+		if len(base) > MaxBase {
+			return
+		}
+		var e Encoder
+		e.Reset(base)
+		check(t, &e, base, object)
+	})
+}
+
+func BenchmarkApply(b *testing.B) {
+	all := pods(b, 2)
+	var e Encoder
+	e.Reset(all[0])
+	d := e.Append(nil, all[1])
+	b.SetBytes(int64(len(all[1])))
+	var buf []byte
+	for b.Loop() {
+		var err error
+		if buf, err = Apply(buf[:0], all[0], d, len(all[1])); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(d)), "bytes")
+}
+
+func BenchmarkAppend(b *testing.B) {
+	all := pods(b, 2)
+	var e Encoder
+	e.Reset(all[0])
+	b.SetBytes(int64(len(all[1])))
+	var buf []byte
+	for b.Loop() {
+		buf = e.Append(buf[:0], all[1])
+	}
+}
+
+func BenchmarkReset(b *testing.B) {
+	all := pods(b, 1)
+	var e Encoder
+	for b.Loop() {
+		e.Reset(all[0])
+	}
+}

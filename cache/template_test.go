@@ -1,0 +1,322 @@
+package cache
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// familyRun is a Store of pods that are made, changed and deleted, what each of them is, and a
+// disk that is saved to.
+type familyRun struct {
+	*testing.T
+	rng     *rand.Rand
+	store   *Store
+	disk    *disk
+	version int
+	is      map[Key][]byte // as they are kept
+	pods    map[int]Key
+}
+
+func newFamilyRun(t *testing.T, pods int, seed uint64) *familyRun {
+	run := &familyRun{T: t, rng: rand.New(rand.NewPCG(seed, 5)), disk: &disk{}, version: pods, is: map[Key][]byte{}, pods: map[int]Key{}}
+	run.store = newStore(t, podSpec())
+	var objs []*Object
+	for i := range pods {
+		objs = append(objs, run.decode(i, i+1))
+	}
+	run.store.Replace("", objs, strconv.Itoa(pods))
+	return run
+}
+
+// decode is pod i at a version, which is what it is from then on.
+func (run *familyRun) decode(i, version int) *Object {
+	run.Helper()
+	raw := realPod(i, version)
+	if run.rng.IntN(8) == 0 { // unlike its siblings
+		noise := make([]byte, 600)
+		for n := range noise {
+			noise[n] = byte(run.rng.Uint32())
+		}
+		raw = bytes.Replace(raw, []byte(`"annotations":{`), fmt.Appendf(nil, `"annotations":{"noise":"%x",`, noise), 1)
+	}
+	o, err := run.store.Decode(raw, "", "")
+	if err != nil {
+		run.Fatal(err)
+	}
+	want, _, _, err := run.store.extraction.Load().object(raw, nil, "", "")
+	if err != nil || want.Key() != o.Key() {
+		run.Fatal(err)
+	}
+	_, plain, _, _ := run.store.extraction.Load().object(raw, nil, "", "")
+	run.is[o.Key()], run.pods[i] = plain, o.Key()
+	return o
+}
+
+// change does what may happen to the pods, in a random order.
+func (run *familyRun) change() {
+	run.Helper()
+	i := run.rng.IntN(440)
+	run.version++
+	switch _, there := run.pods[i]; {
+	case there && run.rng.IntN(3) == 0:
+		o := run.decode(i, run.version)
+		run.store.Apply("", Deleted, o)
+		delete(run.is, o.Key())
+		delete(run.pods, i)
+	case there:
+		run.store.Apply("", Modified, run.decode(i, run.version))
+	default:
+		run.store.Apply("", Added, run.decode(i, run.version))
+	}
+}
+
+// save commits, gives back, or commits what was given back before.
+func (run *familyRun) save() {
+	run.Helper()
+	b, ok := run.store.TakeChanges()
+	if !ok {
+		return
+	}
+	if run.rng.IntN(3) == 0 {
+		run.store.GiveBack(b)
+		return
+	}
+	run.disk.commit(b)
+	for _, r := range run.disk.records {
+		if _, ok := run.disk.saved.Dictionaries[r.Dictionary]; r.Dictionary != 0 && !ok {
+			run.Fatalf("%s is held beside %d, which is not saved", r.Key, r.Dictionary)
+		}
+	}
+	needed := map[uint32]bool{}
+	for _, r := range run.disk.records {
+		needed[r.Dictionary] = true
+	}
+	for id, saved := range run.disk.saved.Dictionaries {
+		if IsTemplate(saved) && !needed[id] {
+			run.Fatalf("template %d is saved, and nothing is held beside it", id)
+		}
+	}
+}
+
+func (run *familyRun) check(s *Store) {
+	run.Helper()
+	checkContents(run, s)
+	if s.Len() != len(run.is) {
+		run.Fatalf("%d pods, want %d", s.Len(), len(run.is))
+	}
+	for k, want := range run.is {
+		o, ok := s.Get(k)
+		if !ok {
+			run.Fatalf("no %s", k)
+		}
+		if got, err := o.JSON(); err != nil || !bytes.Equal(got, want) {
+			run.Fatalf("%s is %s (%v), want %s", k, got, err, want)
+		}
+	}
+}
+
+// TestTemplatesRandom: whatever happens to siblings, all are what they are, the snapshot has what
+// each of them is held beside and nothing else, and a restored Store goes on like that.
+func TestTemplatesRandom(t *testing.T) {
+	for seed := range uint64(4) {
+		run := newFamilyRun(t, 400, seed)
+		if n := run.store.Stats().Templates; n == 0 {
+			t.Fatal("nothing is held beside a sibling")
+		}
+		for step := range 1500 {
+			run.change()
+			if step%40 == 0 {
+				run.save()
+			}
+			if step%400 == 399 {
+				run.retrain()
+			}
+			if step%500 == 499 {
+				run.check(run.store)
+				run.restart()
+			}
+		}
+		run.check(run.store)
+	}
+}
+
+// retrain has all objects packed anew with another dictionary.
+func (run *familyRun) retrain() {
+	run.Helper()
+	p := &run.store.packing
+	p.mu.Lock()
+	d, err := train(newDictionaryID(), run.store.trainingSamples())
+	if err != nil {
+		run.Fatal(err)
+	}
+	p.dict.Store(d)
+	p.mu.Unlock()
+	run.store.repackAll(run.Context(), d)
+	for _, o := range run.store.objectsOf("") {
+		if o.dict.zstd() != d {
+			run.Fatalf("%s is still packed with what was before", o.Key())
+		}
+	}
+}
+
+// restart goes on with a Store that was restored from the disk.
+func (run *familyRun) restart() {
+	run.Helper()
+	for {
+		b, ok := run.store.TakeChanges()
+		if !ok {
+			break
+		}
+		run.disk.commit(b)
+	}
+	next := newStore(run, podSpec())
+	if err := next.Restore(run.disk.saved, run.disk.sorted()); err != nil {
+		run.Fatal(err)
+	}
+	run.check(next)
+	run.store = next
+}
+
+// TestTemplatesGo: with the last sibling the template goes, too.
+func TestTemplatesGo(t *testing.T) {
+	run := newFamilyRun(t, 400, 1)
+	run.save()
+	for i, k := range run.pods {
+		run.version++
+		o, _ := run.store.Get(k)
+		run.store.Apply("", Deleted, o.at(strconv.Itoa(run.version)))
+		delete(run.is, k)
+		delete(run.pods, i)
+	}
+	if s := run.store.Stats(); s.Templates != 0 || s.Dictionaries != 0 || s.Bytes != 0 {
+		t.Errorf("%d templates, %d dictionaries, %d bytes are left of nothing", s.Templates, s.Dictionaries, s.Bytes)
+	}
+	for range 20 {
+		run.save()
+	}
+	if n := len(run.disk.saved.Dictionaries); n != 0 {
+		t.Errorf("%d dictionaries are saved of nothing", n)
+	}
+}
+
+// TestTemplatesUnlike: objects of one owner that have hardly anything in common are held each by
+// itself, and nothing else.
+func TestTemplatesUnlike(t *testing.T) {
+	s := newStore(t, thingSpec)
+	rng := rand.New(rand.NewPCG(3, 4))
+	var objs []*Object
+	for i := range 600 {
+		noise := make([]byte, 400)
+		for n := range noise {
+			noise[n] = byte(rng.Uint32())
+		}
+		raw := fmt.Appendf(nil, `{"metadata":{"name":"x%03d","namespace":"a","uid":"u%d","resourceVersion":"%d","ownerReferences":[{"apiVersion":"v1","kind":"T","name":"t","uid":"owner"}]},"data":"%x"}`, i, i, i+1, noise)
+		o, err := s.Decode(raw, "v1", "Thing")
+		if err != nil {
+			t.Fatal(err)
+		}
+		objs = append(objs, o)
+	}
+	s.Replace("", objs, "1000")
+	if n := s.Stats().Templates; n != 0 {
+		t.Errorf("%d templates of what has nothing in common", n)
+	}
+	checkContents(t, s)
+}
+
+// TestTemplatesAfterRules: a Store that takes over from another one, of which the rules leave
+// more out, has nothing of what its objects were held beside before.
+func TestTemplatesAfterRules(t *testing.T) {
+	s := filledStore(t, 400)
+	spec := podSpec()
+	spec.Drop = append(slices.Clone(spec.Drop), "metadata.annotations")
+	from := newStore(t, spec)
+	var objs []*Object
+	for i := range 400 {
+		o, err := from.Decode(realPod(i, 1000+i), "v1", "Pod")
+		if err != nil {
+			t.Fatal(err)
+		}
+		objs = append(objs, o)
+	}
+	from.Replace("", objs, "2000")
+	if _, err := s.TakeOver(from); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 400 {
+		o, err := s.Decode(realPod(i, 3000+i), "v1", "Pod")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Apply("", Modified, o)
+	}
+	if s.Stats().Templates == 0 {
+		t.Fatal("nothing is held beside a sibling")
+	}
+	for d := range s.contents.packed {
+		if d.template == nil {
+			continue
+		}
+		plain, err := plains.of(d)
+		if err != nil || bytes.Contains(plain, []byte("cni.projectcalico.org")) {
+			t.Errorf("template %d has what is dropped (%v)", d.id, err)
+		}
+	}
+	checkContents(t, s)
+}
+
+// TestTemplateDamaged: what is no template is refused, and so is one whose dictionary is missing.
+func TestTemplateDamaged(t *testing.T) {
+	run := newFamilyRun(t, 400, 2)
+	b, _ := run.store.TakeChanges()
+	run.disk.commit(b)
+	for id, saved := range run.disk.saved.Dictionaries {
+		if !IsTemplate(saved) {
+			continue
+		}
+		for what, damaged := range map[string][]byte{
+			"cut":        saved[:len(templateMagic)+1],
+			"nothing":    saved[:len(templateMagic)],
+			"huge":       append(binary.AppendUvarint([]byte(templateMagic+"\x01"), 1<<40), saved...),
+			"of another": append([]byte(templateMagic+"\x01\x10"), saved...),
+			"of itself":  append(binary.AppendUvarint([]byte(templateMagic), uint64(id)), 16, 1),
+		} {
+			saved := run.disk.saved
+			saved.Dictionaries = map[uint32][]byte{}
+			for other, data := range run.disk.saved.Dictionaries {
+				saved.Dictionaries[other] = data
+			}
+			saved.Dictionaries[id] = damaged
+			if err := newStore(t, podSpec()).Restore(saved, run.disk.sorted()); err == nil {
+				t.Errorf("%s: it was restored", what)
+			}
+		}
+		return
+	}
+	t.Fatal("no template is saved")
+}
+
+// TestTemplateNumbers: no two templates get one number, and where none is left objects are held
+// by themselves.
+func TestTemplateNumbers(t *testing.T) {
+	run := newFamilyRun(t, 400, 3)
+	run.store.packing.families.forget()
+	run.store.packing.families.last = math.MaxUint32 - 1
+	seen := map[uint32]*dictionary{}
+	for range 600 {
+		run.change()
+		for d := range run.store.contents.packed {
+			if other := seen[d.id]; other != nil && other != d {
+				t.Fatalf("two are number %d", d.id)
+			}
+			seen[d.id] = d
+		}
+	}
+	run.check(run.store)
+}
