@@ -72,7 +72,8 @@ func (t *Tally) count(set int) {
 		}
 		return
 	}
-	numbers := make([]uint32, s.at.texts.len()+1) // by code, from 1 on
+	numbers := numberSlices.zeros(s.at.texts.len() + 1) // by code, from 1 on
+	defer numberSlices.put(numbers)
 	for i, row := range t.rows {
 		code := s.at.codes.at(row)
 		if code == 0 {

@@ -18,8 +18,9 @@ func itemsOf(objects []*Object, rows []uint32, at *columnAt) *items {
 	if at == nil {
 		return x
 	}
-	x.of = make([]uint32, len(objects))
-	itemOf := make([]uint32, at.texts.len()+1) // by code, from 1 on
+	x.of, x.first = numberSlices.get(len(objects))[:len(objects)], numberSlices.get(len(objects))
+	itemOf := numberSlices.zeros(at.texts.len() + 1) // by code, from 1 on
+	defer numberSlices.put(itemOf)
 	for i, row := range rows {
 		code := at.codes.at(row)
 		if code > 0 {
@@ -36,6 +37,13 @@ func itemsOf(objects []*Object, rows []uint32, at *columnAt) *items {
 		}
 	}
 	return x
+}
+
+// release gives back the memory of x, which is of no use afterwards.
+func (x *items) release() {
+	numberSlices.put(x.of)
+	numberSlices.put(x.first)
+	*x = items{}
 }
 
 // len is how many there are.

@@ -23,15 +23,15 @@ func pinnedStore(t testing.TB, n int, rules ColumnRules) *Store {
 	return s
 }
 
-// readOf asks once, and is how many bytes of an object were read for it at most.
-func readOf(t testing.TB, s *Store, path string) int {
+// atHand asks once, and is of how many objects what was read for it was at hand.
+func atHand(t testing.TB, s *Store, path string) int {
 	t.Helper()
-	read := &atLeast{}
-	q := Query{Filter: pathFilter{path: mustPaths(t, path)[0], want: "1", read: read}}
-	if found, err := s.Select(context.Background(), q); err != nil || len(found.Objects) == 0 {
+	q := Query{Filter: pathFilter{path: mustPaths(t, path)[0], want: "1", read: &atLeast{}}}
+	found, err := s.Select(context.Background(), q)
+	if err != nil || len(found.Objects) == 0 {
 		t.Fatalf("%d objects of %d, %v", len(found.Objects), s.Len(), err)
 	}
-	return read.longest
+	return found.Plan.Excerpts
 }
 
 func keptOf(t testing.TB, s *Store, path string) ColumnInfo {
@@ -43,8 +43,6 @@ func keptOf(t testing.TB, s *Store, path string) ColumnInfo {
 	}
 	return ColumnInfo{}
 }
-
-const shortRead = 100 // an excerpt is shorter, and an object longer
 
 // TestPinnedColumns: what is pinned is there for the first question, and stays: under other
 // indexes, whoever else asks, when nobody asks, when objects change. When memory is short it
@@ -64,16 +62,16 @@ func TestPinnedColumns(t *testing.T) {
 			if c := keptOf(t, s, "spec.n"); !c.Pinned || !c.Kept || c.Objects != s.Len() || c.Values != 10 || c.Reason != "" {
 				t.Errorf("after %s: %+v", after, c)
 			}
-			if got := readOf(t, s, "spec.n"); got > shortRead {
-				t.Errorf("after %s: %d bytes of an object were read", after, got)
+			if got := atHand(t, s, "spec.n"); got != s.Len() {
+				t.Errorf("after %s: what was read was at hand of %d objects", after, got)
 			}
 		}
 		if c := keptOf(t, s, "spec.n"); c.Objects != 0 || c.Asked != 0 {
 			t.Errorf("at first: %+v", c)
 		}
 		whole("the list")
-		if got := readOf(t, s, "status.n"); got < shortRead {
-			t.Errorf("nothing pins status.n, and %d bytes were read", got)
+		if got := atHand(t, s, "status.n"); got > 0 {
+			t.Errorf("nothing pins status.n, and what was read was at hand of %d objects", got)
 		}
 		s.Apply("", Modified, numbered(t, s, 7, 7, 5000))
 		if c := keptOf(t, s, "spec.n"); c.Objects != s.Len()-1 {
@@ -95,7 +93,7 @@ func TestPinnedColumns(t *testing.T) {
 
 		s.forgetColumns()
 		fill()
-		if c := keptOf(t, s, "spec.n"); c.Objects != 0 || readOf(t, s, "spec.n") < shortRead {
+		if c := keptOf(t, s, "spec.n"); c.Objects != 0 || atHand(t, s, "spec.n") > 0 {
 			t.Errorf("while memory is short: %+v", c)
 		}
 		time.Sleep(columnIdle)
@@ -165,14 +163,14 @@ func TestPinnedOfClosed(t *testing.T) {
 // TestNoColumns: where the configuration says so, nothing is kept, whatever is asked.
 func TestNoColumns(t *testing.T) {
 	s := pinnedStore(t, 1000, ColumnRules{})
-	ask := func() (read int) {
+	ask := func() (known int) {
 		for range columnAfter + 2 {
-			read = readOf(t, s, "spec.n")
+			known = atHand(t, s, "spec.n")
 		}
-		return read
+		return known
 	}
-	if got := ask(); got > shortRead {
-		t.Fatalf("%d bytes were read", got)
+	if got := ask(); got != s.Len() {
+		t.Fatalf("what was read was at hand of %d objects", got)
 	}
 	if err := s.SetColumns(ColumnRules{None: true, Pinned: [][]string{{"spec.n"}}}); err != nil {
 		t.Fatal(err)
@@ -180,14 +178,14 @@ func TestNoColumns(t *testing.T) {
 	if err := s.fillColumns(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := ask(); got < shortRead || len(s.whole().Columns()) > 0 || s.Stats().ColumnBytes > 0 {
-		t.Errorf("%d bytes were read, %v are kept", got, s.whole().Columns())
+	if got := ask(); got > 0 || len(s.whole().Columns()) > 0 || s.Stats().ColumnBytes > 0 {
+		t.Errorf("what was read was at hand of %d objects, %v are kept", got, s.whole().Columns())
 	}
 	if err := s.SetColumns(ColumnRules{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := ask(); got > shortRead {
-		t.Errorf("%d bytes were read", got)
+	if got := ask(); got != s.Len() {
+		t.Errorf("what was read was at hand of %d objects", got)
 	}
 }
 

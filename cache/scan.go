@@ -67,6 +67,7 @@ type firstFault struct {
 // all leaves those of l that match.
 func (s scanner) all(ctx context.Context, l located) (scanned, error) {
 	x := l.items(s.columnPaths())
+	defer x.release()
 	sc := &scan{scanner: s, items: x, found: make([]outcome, x.len()), faults: make([]firstFault, Workers()), again: make([]Again[verdict], Workers())}
 	if err := sc.run(ctx); err != nil {
 		return scanned{}, err

@@ -20,6 +20,10 @@ type scanner struct {
 	spec         *Spec
 	identity     bool           // AppendIdentity has all that is read
 	reads        []rawjson.Path // all that is read of objects; nil: that is not known
+	// excerpt is of reads, for a filter, which is slower than to take an excerpt: of many objects
+	// it is the same, and then what the filter says of one of them is good for all (Again).
+	// nil: the filter is given the whole.
+	excerpt *rawjson.Excerpt
 }
 
 func newScanner(requirements []FieldRequirement, terms []termTest, filter Filter, e *extraction) (scanner, error) {
@@ -38,6 +42,9 @@ func newScanner(requirements []FieldRequirement, terms []termTest, filter Filter
 			s.reads = slices.Concat(paths, read)
 		} else {
 			s.reads = nil
+		}
+		if n := len(s.reads); e.unique && !s.identity && n > 0 && n <= columnPaths {
+			s.excerpt = rawjson.NewExcerpt(s.reads)
 		}
 	}
 	if len(paths) == 0 {
@@ -60,7 +67,14 @@ func (s scanner) appendRead(dst []byte, o *Object) ([]byte, error) {
 			return json, nil
 		}
 	}
-	return o.AppendJSON(dst)
+	start := len(dst)
+	dst, err := o.AppendJSON(dst)
+	if err != nil || s.excerpt == nil {
+		return dst, err
+	}
+	whole := len(dst)
+	dst = s.excerpt.Append(dst, dst[start:whole])
+	return append(dst[:start], dst[whole:]...), nil
 }
 
 // columnPaths are what a column would have to have of the objects; nil: there is no use in one.

@@ -69,6 +69,7 @@ func (s *Store) selected(ctx context.Context, m *Matcher) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept.settle()
 	if result.Plan.Unsorted, err = found.matcher.sort(ctx, &kept.located); err != nil {
 		return nil, err
 	}
@@ -110,9 +111,9 @@ func (c *candidates) len() int {
 
 // ordered are the candidates by key.
 func (c *candidates) ordered() located {
-	l := located{objects: make([]*Object, 0, c.len()), columns: c.columns}
+	l := located{objects: objectSlices.get(c.len()), columns: c.columns}
 	if len(c.columns) > 0 {
-		l.rows = make([]uint32, 0, c.len())
+		l.rows = numberSlices.get(c.len())
 	}
 	take := func(e entry) bool {
 		if c.rows == nil || c.rows.Contains(e.row) {

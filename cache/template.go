@@ -82,18 +82,17 @@ func openTemplate(id uint32, saved []byte, dictionaries map[uint32]*dictionary) 
 
 // unpackBeside appends the plain form of data, of an object that is held beside d.
 func (d *dictionary) unpackBeside(dst, data []byte, size int) ([]byte, error) {
-	base, err := plains.of(d)
-	if err != nil {
-		return dst, err
-	}
 	if size > maxPlain {
 		return dst, fmt.Errorf("unpack object: %d bytes are too many", size)
 	}
-	out, err := delta.Apply(dst, base, data, size)
+	err := plains.use(d, func(base []byte) (err error) {
+		dst, err = delta.Apply(dst, base, data, size)
+		return err
+	})
 	if err != nil {
 		return dst, fmt.Errorf("unpack object: %w", err)
 	}
-	return out, nil
+	return dst, nil
 }
 
 // plains are those templates that were used last, unpacked: siblings are read one after the
@@ -103,6 +102,10 @@ var plains plainTemplates
 // plainTemplates has a place for each of many templates, which may have to share it.
 type plainTemplates struct {
 	places [plainPlaces]atomic.Pointer[plainTemplate]
+	// missed are those that were looked for last in vain. Where that is so for the second time,
+	// siblings are read one after the other: of pods all over the cluster it happens once each,
+	// and to keep them would be garbage.
+	missed [plainPlaces]atomic.Pointer[dictionary]
 }
 
 // plainPlaces is how many templates are kept unpacked, of all resources: some 3 MB of pods, 32 MB
@@ -119,23 +122,59 @@ type plainTemplate struct {
 
 // of is the plain JSON of a template.
 func (p *plainTemplates) of(d *dictionary) ([]byte, error) {
-	place := p.place(d)
-	if plain := place.Load(); plain != nil && plain.of == d {
-		return plain.json, nil
+	i := p.place(d)
+	if json := p.at(i, d); json != nil {
+		return json, nil
 	}
-	t := d.template
-	json, err := t.with.decompress(make([]byte, 0, t.size), t.data, t.size)
+	json, err := d.template.appendPlain(make([]byte, 0, d.template.size))
+	if err == nil {
+		p.places[i].Store(&plainTemplate{d, json})
+	}
+	return json, err
+}
+
+// use calls read with the plain JSON of a template, which may be another's afterwards.
+func (p *plainTemplates) use(d *dictionary, read func(plain []byte) error) error {
+	i := p.place(d)
+	if json := p.at(i, d); json != nil {
+		return read(json)
+	}
+	if p.missed[i].Swap(d) == d {
+		json, err := p.of(d)
+		if err != nil {
+			return err
+		}
+		return read(json)
+	}
+	buf := buffers.get()
+	json, err := d.template.appendPlain((*buf)[:0])
+	defer buffers.put(buf, json)
 	if err != nil {
-		return nil, fmt.Errorf("unpack a template: %w", err)
+		return err
 	}
-	place.Store(&plainTemplate{d, json})
-	return json, nil
+	return read(json)
+}
+
+// at is what is in a place, if it is of d.
+func (p *plainTemplates) at(i int, d *dictionary) []byte {
+	if plain := p.places[i].Load(); plain != nil && plain.of == d {
+		return plain.json
+	}
+	return nil
 }
 
 // place is where a template is, if it is. It may have no id yet.
-func (p *plainTemplates) place(d *dictionary) *atomic.Pointer[plainTemplate] {
+func (p *plainTemplates) place(d *dictionary) int {
 	at := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(d.template.data))))
-	return &p.places[at*0x9e3779b97f4a7c15>>(64-plainBits)]
+	return int(at * 0x9e3779b97f4a7c15 >> (64 - plainBits))
+}
+
+func (t *template) appendPlain(dst []byte) ([]byte, error) {
+	dst, err := t.with.decompress(dst, t.data, t.size)
+	if err != nil {
+		return dst, fmt.Errorf("unpack a template: %w", err)
+	}
+	return dst, nil
 }
 
 // families are the owners of which objects were packed last, with what others of them can be

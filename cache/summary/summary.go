@@ -240,7 +240,11 @@ type collector struct {
 	reads  reads
 	keys   []scalar.Value // of the group that the current object is in
 	id     []byte         // of a group
-	with   []byte         // the current object with members that are not its own
+	// different are the values of the current object by path of the groups, distinct those of
+	// one path; both are reused.
+	different [][]scalar.Value
+	distinct  []scalar.Value
+	with      []byte // the current object with members that are not its own
 }
 
 // group is a Group in the making.
@@ -250,7 +254,7 @@ type group struct {
 }
 
 func newCollector(p *plan) *collector {
-	c := &collector{plan: p, groups: map[string]*group{}, room: make([][]scalar.Value, len(p.paths)), reads: newReads(maxReads)}
+	c := &collector{plan: p, groups: map[string]*group{}, room: make([][]scalar.Value, len(p.paths)), reads: newReads(maxReads), different: make([][]scalar.Value, len(p.groups))}
 	for range p.Facets {
 		c.facets = append(c.facets, map[scalar.Value]int{})
 	}
@@ -270,7 +274,8 @@ func (c *collector) add(json []byte, objects int, sets cache.Sets) error {
 		if !sets.Has(first + i) {
 			continue
 		}
-		for _, v := range distinct(c.values[path]) {
+		c.distinct = appendDistinct(c.distinct[:0], c.values[path])
+		for _, v := range c.distinct {
 			c.facets[i][v] += objects
 		}
 		if len(c.facets[i]) > MaxGroups {
@@ -312,23 +317,32 @@ func tooMany(parameter string, limit int, what string) error {
 	return &cache.CostError{Parameter: parameter, Message: fmt.Sprintf("there are more than %d %s, the limit: select fewer objects or group by other paths", limit, what)}
 }
 
-// distinct are the different values at a path, or the missing one.
-func distinct(values []scalar.Value) []scalar.Value {
-	switch len(values) {
-	case 0:
-		return []scalar.Value{{}}
-	case 1:
-		return values
+// manyValues is from how many values on those that were there before are looked up, and not
+// looked for.
+const manyValues = 16
+
+// appendDistinct appends the different values at a path, or the missing one.
+func appendDistinct(dst, values []scalar.Value) []scalar.Value {
+	if len(values) == 0 {
+		return append(dst, scalar.Value{})
 	}
-	out := make([]scalar.Value, 0, len(values))
-	seen := map[scalar.Value]bool{}
+	if len(values) < manyValues {
+		first := len(dst)
+		for _, v := range values {
+			if !slices.Contains(dst[first:], v) {
+				dst = append(dst, v)
+			}
+		}
+		return dst
+	}
+	seen := make(map[scalar.Value]bool, len(values))
 	for _, v := range values {
 		if !seen[v] {
 			seen[v] = true
-			out = append(out, v)
+			dst = append(dst, v)
 		}
 	}
-	return out
+	return dst
 }
 
 // addToGroups adds objects to the group of every combination of their values: mostly there is
@@ -350,24 +364,28 @@ func (c *collector) addToGroups(objects int) error {
 }
 
 func (c *collector) addToCombinations(objects int) error {
-	combinations := [][]scalar.Value{nil}
-	for _, path := range c.plan.groups {
-		values := distinct(c.values[path])
-		if len(combinations)*len(values) > maxCombinations {
+	all := 1
+	for n, path := range c.plan.groups {
+		c.different[n] = appendDistinct(c.different[n][:0], c.values[path])
+		if all *= len(c.different[n]); all > maxCombinations {
 			return tooMany("groupBy", maxCombinations, "combinations of the values of one object")
 		}
-		var longer [][]scalar.Value
-		for _, keys := range combinations {
-			for _, v := range values {
-				longer = append(longer, append(slices.Clone(keys), v))
-			}
-		}
-		combinations = longer
 	}
-	for _, keys := range combinations {
-		c.addTo(c.group(keys), objects)
-	}
+	c.combine(0, objects)
 	return c.checkGroups()
+}
+
+// combine adds objects to the group of every combination of values that begins with the first n
+// of c.keys.
+func (c *collector) combine(n, objects int) {
+	if n == len(c.plan.groups) {
+		c.addTo(c.group(c.keys[:n]), objects)
+		return
+	}
+	for _, v := range c.different[n] {
+		c.keys = append(c.keys[:n], v)
+		c.combine(n+1, objects)
+	}
 }
 
 func (c *collector) checkGroups() error {
