@@ -29,6 +29,9 @@ type Options struct {
 	// ReadOnly opens the file so that Commit and Drop return ErrReadOnly and
 	// nothing on disk changes, not even a damaged file.
 	ReadOnly bool
+	// Pause is called between the parts of what is too large for one transaction, with the time
+	// that the last one took, so that it need not use a processor all the time. Default: nothing.
+	Pause func(took time.Duration)
 	// NoSync leaves out fsync: a power cut may then cost the whole file. For
 	// tests.
 	NoSync bool
@@ -51,6 +54,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Pause == nil {
+		o.Pause = func(time.Duration) {}
 	}
 	if o.OpenFile == nil {
 		o.OpenFile = os.OpenFile

@@ -2,6 +2,7 @@ package persist
 
 import (
 	"fmt"
+	"time"
 
 	"go.etcd.io/bbolt"
 )
@@ -20,11 +21,14 @@ func (db *DB) stageLocked(c *change) error {
 		return deleteBucket(bucketAt(tx, rootBucket, stagingBucket), c.name)
 	})
 	for next := 0; err == nil && next < len(c.order); {
-		start, before := next, *m
+		start, before, began := next, *m, time.Now()
 		err = db.writeUnder(c.vault, func(tx *bbolt.Tx) error {
 			next, *m = start, before // the transaction may be run again
 			return c.stage(tx, m, &next, db.options.stageBytes)
 		})
+		if next < len(c.order) {
+			db.options.Pause(time.Since(began))
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.resource(), err)

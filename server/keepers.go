@@ -33,23 +33,26 @@ const (
 type Prepared struct{ Graph, Search bool }
 
 // keepAll keeps what is computed of all objects up to date until ctx ends, each by itself:
-// what takes long does not hold up the others. Of each the clusters follow one another.
+// what takes long does not hold up the others. Of each the clusters follow one another. What
+// nobody waits for is made one after the other at first, as each takes half a processor: a
+// snapshot is saved for the first time then, too, and events have to be told meanwhile.
 func (s *Server) keepAll(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { s.keepHealth(ctx) })
-	all.Go(func() { s.keep(ctx, "columns", s.fillColumns) })
+	one := make(chan struct{}, 1)
+	all.Go(func() { s.keep(ctx, "columns", one, s.fillColumns) })
 	if s.Prepare.Graph {
-		all.Go(func() { s.keep(ctx, "the graph", s.prepareGraph) })
+		all.Go(func() { s.keep(ctx, "the graph", one, s.prepareGraph) })
 	}
 	if s.Prepare.Search {
-		all.Go(func() { s.keep(ctx, "the search", s.prepareSearch) })
+		all.Go(func() { s.keep(ctx, "the search", one, s.prepareSearch) })
 	}
 	all.Wait()
 }
 
 // keepHealth keeps what is known of the health of every cluster up to date until ctx ends.
 func (s *Server) keepHealth(ctx context.Context) {
-	s.keep(ctx, "health", func(ctx context.Context, cluster string) error {
+	s.keep(ctx, "health", nil, func(ctx context.Context, cluster string) error {
 		_, err := s.relations.health(cluster).Revision(ctx)
 		return err
 	})
@@ -84,8 +87,8 @@ func (s *Server) prepareSearch(ctx context.Context, cluster string) error {
 // keep calls update for every cluster again and again until ctx ends, so that the first
 // question about what it keeps is as quick as the others. Without it each question reads what
 // has changed since the one before; the first one, and one after long silence, read
-// everything.
-func (s *Server) keep(ctx context.Context, what string, update func(ctx context.Context, cluster string) error) {
+// everything. The first look at a cluster is in one, if it is not nil, and alone there.
+func (s *Server) keep(ctx context.Context, what string, one chan struct{}, update func(ctx context.Context, cluster string) error) {
 	kept := map[string]*keptCluster{}
 	for pause := keepLook; ; {
 		select {
@@ -114,7 +117,7 @@ func (s *Server) keep(ctx context.Context, what string, update func(ctx context.
 			if time.Now().Before(k.next) {
 				continue
 			}
-			if err := k.look(ctx, c.Name, update); err != nil && ctx.Err() == nil {
+			if err := k.look(ctx, c.Name, one, update); err != nil && ctx.Err() == nil {
 				s.log.Debug("cannot bring "+what+" up to date", "cluster", c.Name, "err", err)
 			}
 		}
@@ -140,7 +143,15 @@ func (k *keptCluster) waits(all []follow.Resource) bool {
 	return time.Since(k.since) < keepPatience && slices.ContainsFunc(all, func(r follow.Resource) bool { return r.View().State == cache.Syncing })
 }
 
-func (k *keptCluster) look(ctx context.Context, cluster string, update func(ctx context.Context, cluster string) error) error {
+func (k *keptCluster) look(ctx context.Context, cluster string, one chan struct{}, update func(ctx context.Context, cluster string) error) error {
+	if one != nil && !k.begun {
+		select {
+		case one <- struct{}{}:
+			defer func() { <-one }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	began := time.Now()
 	err := update(ctx, cluster)
 	now := time.Now()

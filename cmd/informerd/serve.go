@@ -78,7 +78,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer team.stop()
-	db, reason := openSnapshot(cfg, log)
+	db, reason := openSnapshot(ctx, cfg, log)
 	if db != nil {
 		defer func() { err = errors.Join(err, closeSnapshot(db)) }()
 	}
@@ -241,8 +241,8 @@ var (
 
 // openSnapshot opens the snapshot. Whatever is wrong with it, informerd serves on from
 // memory: of a file that cannot be used db is nil, and reason says why; a database is asked
-// again and again.
-func openSnapshot(c *config.Config, log *slog.Logger) (db store, reason string) {
+// again and again. A first save takes half a processor, until ctx ends.
+func openSnapshot(ctx context.Context, c *config.Config, log *slog.Logger) (db store, reason string) {
 	cfg := c.Snapshot
 	if !cfg.Kept() {
 		return nil, "left out by the configuration"
@@ -257,7 +257,12 @@ func openSnapshot(c *config.Config, log *slog.Logger) (db store, reason string) 
 	}
 	keys, err := keyFile(cfg.KeyFile).read()
 	if err == nil { // without its keys nothing may be written
-		file, ferr := persist.Open(persist.Options{Path: cfg.Path, Keys: keys, Log: log})
+		file, ferr := persist.Open(persist.Options{Path: cfg.Path, Keys: keys, Log: log, Pause: func(took time.Duration) {
+			select {
+			case <-time.After(took):
+			case <-ctx.Done():
+			}
+		}})
 		if ferr == nil {
 			held := file.Stats()
 			collect.Expect(uint64(max(0, held.FileBytes-held.FreeBytes)))
