@@ -40,7 +40,7 @@ func (c *changes) bound(objects int) {
 }
 
 func (c *changes) all() {
-	c.reset, c.keys = true, nil
+	c.reset, c.keys, c.compared = true, nil, nil
 }
 
 // SaveVersions makes the next batch say anew what the snapshot is complete up to,
@@ -109,46 +109,42 @@ func (s *Store) TakeChanges() (Batch, bool) {
 // held is in it.
 func (s *Store) takeDictionariesLocked(b *Batch) (fresh []*dictionary) {
 	c := s.contents
-	look := func(d *dictionary) {
-		_, needed := c.packed[d]
-		_, saved := s.dirty.saved[d.id]
-		switch {
-		case needed && !saved:
+	saved := s.dirty.saved
+	need := func(d *dictionary) {
+		if _, ok := saved[d.id]; !ok {
 			fresh = append(fresh, d)
-			s.dirty.saved[d.id] = struct{}{}
-		case saved && !needed:
-			b.Retired = append(b.Retired, d.id)
-			delete(s.dirty.saved, d.id)
+			saved[d.id] = struct{}{}
+		}
+	}
+	retire := func(id uint32) {
+		if _, ok := saved[id]; ok {
+			b.Retired = append(b.Retired, id)
+			delete(saved, id)
 		}
 	}
 	if s.dirty.compared == c && c.renewed != nil {
-		for d := range c.renewed {
-			look(d)
+		for id, d := range c.renewed {
+			if d != nil {
+				need(d)
+			} else {
+				retire(id)
+			}
 		}
 	} else {
-		b.Retired = s.retireLocked()
-		for d := range c.packed {
-			look(d)
+		needed := make(map[uint32]struct{}, len(c.packed)+len(c.templates))
+		for d := range c.needed() {
+			needed[d.id] = struct{}{}
+			need(d)
+		}
+		for id := range saved {
+			if _, ok := needed[id]; !ok {
+				retire(id)
+			}
 		}
 	}
 	s.dirty.compared = c
-	c.renewed = map[*dictionary]struct{}{}
+	c.renewed = map[uint32]*dictionary{}
 	return fresh
-}
-
-// retireLocked are the ids of all saved dictionaries that are not needed any more.
-func (s *Store) retireLocked() (retired []uint32) {
-	needed := make(map[uint32]struct{}, len(s.contents.packed))
-	for d := range s.contents.packed {
-		needed[d.id] = struct{}{}
-	}
-	for id := range s.dirty.saved {
-		if _, ok := needed[id]; !ok {
-			retired = append(retired, id)
-			delete(s.dirty.saved, id)
-		}
-	}
-	return retired
 }
 
 // GiveBack takes back a Batch that could not be saved; the next take covers it.

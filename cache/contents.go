@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -22,12 +23,12 @@ type contents struct {
 	columns *columns // nil: keys may occur twice
 
 	bytes, rawBytes int64
-	// packed is how many objects each dictionary is needed for, and how many templates.
-	packed    map[*dictionary]int
-	templates int // of packed
-	// renewed are those that came to be needed, or ceased to be, since changes were taken;
-	// nil: too many.
-	renewed map[*dictionary]struct{}
+	// packed is how many objects and templates each dictionary for zstd is needed for, and
+	// templates how many objects each template is.
+	packed, templates map[*dictionary]int
+	// renewed are by id those that came to be needed, or ceased to be (nil), since changes were
+	// taken; nil: too many.
+	renewed map[uint32]*dictionary
 }
 
 // tree orders objects by namespace and name. Copies share what has not changed.
@@ -74,8 +75,9 @@ func newContents(e *extraction) *contents {
 		tree:    btree.NewBTreeGOptions(entry.less, btree.Options{NoLocks: true}),
 		indexes: indexes{},
 		created: newCreation(),
-		packed:  map[*dictionary]int{},
-		renewed: map[*dictionary]struct{}{},
+		renewed: map[uint32]*dictionary{},
+
+		packed: map[*dictionary]int{}, templates: map[*dictionary]int{},
 	}
 	if e.unique {
 		c.columns = newColumns()
@@ -206,24 +208,42 @@ func (c *contents) account(o *Object, sign int) {
 // need counts one more of what d is needed for, or one less. A template needs what it is packed
 // with.
 func (c *contents) need(d *dictionary, sign int) {
-	was := c.packed[d]
+	t, counts := d.template, c.packed
+	if t != nil {
+		counts = c.templates
+	}
+	was := counts[d]
 	now := was + sign
-	if c.packed[d] = now; was > 0 && now > 0 {
+	if counts[d] = now; was > 0 && now > 0 {
 		return
 	}
+	changed := d
 	if now == 0 {
-		delete(c.packed, d)
+		delete(counts, d)
+		changed = nil
 	}
 	if c.renewed != nil {
-		c.renewed[d] = struct{}{}
+		c.renewed[d.id] = changed
 	}
-	if len(c.renewed) > renewedMost+2*len(c.packed) {
+	if len(c.renewed) > renewedMost+2*len(c.templates) {
 		c.renewed = nil
 	}
-	if t := d.template; t != nil {
-		c.templates += sign
+	if t != nil {
 		c.bytes += int64(sign) * t.held()
 		c.need(t.with, sign)
+	}
+}
+
+// needed are all that are needed for something.
+func (c *contents) needed() iter.Seq[*dictionary] {
+	return func(yield func(*dictionary) bool) {
+		for _, counts := range []map[*dictionary]int{c.packed, c.templates} {
+			for d := range counts {
+				if !yield(d) {
+					return
+				}
+			}
+		}
 	}
 }
 

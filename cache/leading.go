@@ -60,6 +60,7 @@ func (s *Store) leading(m *Matcher, limit int) (*leading, error) {
 // list is the whole of the list.
 func (l *leading) list(ctx context.Context) ([]*Object, error) {
 	all := l.ordered()
+	all.settle(len(all.objects))
 	_, err := l.matcher.sort(ctx, &all)
 	return all.objects, err
 }

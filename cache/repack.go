@@ -49,7 +49,7 @@ func (s *Store) repackable(d *dictionary) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for other := range s.contents.packed {
-		if other.zstd() != d {
+		if other != d {
 			return true
 		}
 	}
@@ -101,7 +101,7 @@ func (p *packing) packAnew(o *Object) (*Object, bool) {
 		if !ok {
 			known = family{owner: owner} // others are as o is
 		}
-		data, used = p.packOf(known, plain)
+		data, used = p.packOf(known, o.Key(), plain)
 	} else {
 		data, used = packWith(p.dict.Load(), plain, p.coding())
 	}

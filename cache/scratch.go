@@ -44,15 +44,15 @@ func (p *slicePool[E]) put(s []E) {
 	p.pool.Put(&s)
 }
 
-// settle moves the few that are left of many candidates out of their memory, which was made for
-// this question and is used for others then.
-func (l *located) settle() {
+// settle moves the few that are left of so many candidates out of their memory, which was made
+// for this question and is used for others then.
+func (l *located) settle(candidates int) {
 	if len(l.objects) > cap(l.objects)/4 {
 		return
 	}
 	objects, rows := l.objects, l.rows
 	l.objects = slices.Clone(objects)
-	clear(objects[:cap(objects)]) // or what is deleted would stay
+	clear(objects[:candidates]) // or what is deleted would stay
 	objectSlices.put(objects)
 	if rows != nil {
 		l.rows = slices.Clone(rows)

@@ -69,7 +69,7 @@ func (s *Store) selected(ctx context.Context, m *Matcher) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept.settle()
+	kept.settle(result.Plan.Candidates)
 	if result.Plan.Unsorted, err = found.matcher.sort(ctx, &kept.located); err != nil {
 		return nil, err
 	}

@@ -222,7 +222,7 @@ func (s *Store) Stats() StoreStats {
 		Subscribers: int(s.subscribers.Load()),
 
 		ColumnBytes:  s.contents.columns.held(),
-		Dictionaries: len(s.contents.packed) - s.contents.templates, Templates: s.contents.templates, Trainings: s.trainings.Load(), Repacked: s.repacked.Load(),
+		Dictionaries: len(s.contents.packed), Templates: len(s.contents.templates), Trainings: s.trainings.Load(), Repacked: s.repacked.Load(),
 	}
 	for name, idx := range s.contents.indexes {
 		if !isLong(name) {

@@ -102,18 +102,15 @@ var plains plainTemplates
 // plainTemplates has a place for each of many templates, which may have to share it.
 type plainTemplates struct {
 	places [plainPlaces]atomic.Pointer[plainTemplate]
-	// missed are those that were looked for last in vain. Where that is so for the second time,
-	// siblings are read one after the other: of pods all over the cluster it happens once each,
-	// and to keep them would be garbage.
+	// missed are those that were unpacked last, and were not kept. One that is needed again soon
+	// is kept then: siblings are read one after the other. Who reads pods of all over the
+	// cluster needs each once, and what was kept of them would be garbage.
 	missed [plainPlaces]atomic.Pointer[dictionary]
 }
 
 // plainPlaces is how many templates are kept unpacked, of all resources: some 3 MB of pods, 32 MB
 // at most.
-const (
-	plainBits   = 9
-	plainPlaces = 1 << plainBits
-)
+const plainPlaces = 512
 
 type plainTemplate struct {
 	of   *dictionary
@@ -128,9 +125,14 @@ func (p *plainTemplates) of(d *dictionary) ([]byte, error) {
 	}
 	json, err := d.template.appendPlain(make([]byte, 0, d.template.size))
 	if err == nil {
-		p.places[i].Store(&plainTemplate{d, json})
+		p.keep(d, json)
 	}
 	return json, err
+}
+
+// keep keeps the plain JSON of a template, which must not be changed any more.
+func (p *plainTemplates) keep(d *dictionary, json []byte) {
+	p.places[p.place(d)].Store(&plainTemplate{d, json})
 }
 
 // use calls read with the plain JSON of a template, which may be another's afterwards.
@@ -163,11 +165,8 @@ func (p *plainTemplates) at(i int, d *dictionary) []byte {
 	return nil
 }
 
-// place is where a template is, if it is. It may have no id yet.
-func (p *plainTemplates) place(d *dictionary) int {
-	at := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(d.template.data))))
-	return int(at * 0x9e3779b97f4a7c15 >> (64 - plainBits))
-}
+// place is where a template is, if it is: those of one Store have ids that follow each other.
+func (p *plainTemplates) place(d *dictionary) int { return int(d.id % plainPlaces) }
 
 func (t *template) appendPlain(dst []byte) ([]byte, error) {
 	dst, err := t.with.decompress(dst, t.data, t.size)
@@ -193,14 +192,21 @@ const familiesKept = 32
 // family is what is known of the objects of one owner.
 type family struct {
 	owner handle
-	// template is what the latest of them are held beside, nil if there is none. candidate can
-	// become one: it is packed for zstd with a dictionary.
-	template  *dictionary
+	// templates are what the latest of them are held beside, the last one first: pods of a
+	// rollout run or wait. candidate can become one.
+	templates [2]*dictionary
 	candidate candidate
+	// seen is how many were met that are not held beside a template, up to familyFrom.
+	seen int
 }
 
-// candidate is an object by itself; zero: there is none.
+// familyFrom is how many objects an owner has at least where one becomes a template: of fewer
+// it would take as much memory as it saves.
+const familyFrom = 4
+
+// candidate is an object by itself, packed for zstd; zero: there is none.
 type candidate struct {
+	key  Key // what an object was before is not its sibling
 	data []byte
 	size int
 	with *dictionary
@@ -234,11 +240,6 @@ func (f *families) put(known family) {
 		f.kept[f.next] = known
 		f.next = (f.next + 1) % familiesKept
 	}
-}
-
-// template makes a candidate a template, which has no id yet.
-func (c candidate) template() *dictionary {
-	return &dictionary{template: &template{with: c.with, data: c.data, size: c.size}}
 }
 
 // number gives a template its id, before anybody else knows of it. It reports false if there is
@@ -292,7 +293,7 @@ func (s *Store) pack(o *Object, plain []byte) {
 	if !ok {
 		known = s.family(o, owner)
 	}
-	data, used := s.packing.packOf(known, plain)
+	data, used := s.packing.packOf(known, o.Key(), plain)
 	s.packing.note(plain, data, used)
 	o.setData(data, used)
 }
@@ -307,12 +308,13 @@ func (s *Store) family(o *Object, owner handle) family {
 	known := family{owner: owner}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if held := s.contents.find(o); held != nil {
-		known.meet(held)
+	if held := s.contents.find(o); held != nil && held.dict != nil && held.dict.template != nil {
+		known.templates[0] = held.dict
+		return known
 	}
 	seen := 0
 	for row := range s.contents.indexes[OwnerIndex].postings[owner].all() {
-		if known.template != nil || seen == siblingsSeen {
+		if known.templates[0] != nil || seen == siblingsSeen {
 			break
 		}
 		known.meet(s.contents.rows[row])
@@ -326,50 +328,80 @@ func (f *family) meet(o *Object) {
 	switch {
 	case o.dict == nil:
 	case o.dict.template != nil:
-		f.template = o.dict
-	case !f.candidate.ok():
-		f.candidate = candidate{o.data(), int(o.size), o.dict}
+		f.templates[0] = o.dict
+	default:
+		f.alone(candidate{o.Key(), o.data(), int(o.size), o.dict})
 	}
+}
+
+// alone notes an object that is held by itself.
+func (f *family) alone(c candidate) {
+	f.candidate = c
+	f.seen = min(f.seen+1, familyFrom)
 }
 
 // packOf returns the form in which plain, of an object of this family, is held, and what it
 // is packed with.
-func (p *packing) packOf(f family, plain []byte) ([]byte, *dictionary) {
+func (p *packing) packOf(f family, key Key, plain []byte) ([]byte, *dictionary) {
 	with := p.dict.Load()
-	if f.template != nil && f.template.zstd() == with {
-		if data, ok := packBeside(f.template, plain); ok {
-			p.families.put(f)
-			return data, f.template
+	for i, t := range f.templates {
+		if t == nil || t.zstd() != with {
+			continue
 		}
-	} else if f.candidate.ok() && f.candidate.with == with {
-		t := f.candidate.template()
-		if data, ok := packBeside(t, plain); ok && p.families.number(t) {
-			p.families.put(family{owner: f.owner, template: t})
+		if base, err := plains.of(t); err == nil {
+			if data, ok := packBeside(base, plain); ok {
+				f.templates[0], f.templates[i] = f.templates[i], f.templates[0]
+				p.families.put(f)
+				return data, t
+			}
+		}
+	}
+	if c := f.candidate; c.ok() && c.with == with && c.key != key && f.seen+1 >= familyFrom {
+		if data, t := p.promote(c, plain); t != nil {
+			f.templates, f.candidate = [2]*dictionary{t, f.templates[0]}, candidate{}
+			p.families.put(f)
 			return data, t
 		}
 	}
 	// The next one may be like this one, as pods of a ReplicaSet are that have just been made.
 	data, used := packWith(with, plain, p.coding())
 	if used != nil {
-		p.families.put(family{owner: f.owner, candidate: candidate{data, len(plain), used}})
+		f.alone(candidate{key, data, len(plain), used})
+		p.families.put(f)
 	}
 	return data, used
 }
 
-// packBeside packs plain beside template. ok is false where too much is different, and where
-// what was packed does not come out as it was: it is looked at each time, since nobody else
-// would find out.
-func packBeside(d *dictionary, plain []byte) (data []byte, ok bool) {
-	base, err := plains.of(d)
+// promote packs plain beside a candidate, which becomes a template then; nil: they are not like
+// each other.
+func (p *packing) promote(c candidate, plain []byte) ([]byte, *dictionary) {
+	t := &template{with: c.with, data: c.data, size: c.size}
+	base, err := t.appendPlain(make([]byte, 0, t.size))
 	if err != nil {
-		return nil, false
+		return nil, nil
 	}
+	data, ok := packBeside(base, plain)
+	if !ok {
+		return nil, nil
+	}
+	d := &dictionary{template: t}
+	if !p.families.number(d) {
+		return nil, nil
+	}
+	plains.keep(d, base)
+	return data, d
+}
+
+// packBeside packs plain beside base, which must never be changed. ok is false where too much
+// is different, and where what was packed does not come out as it was: it is looked at each
+// time, since nobody else would find out.
+func packBeside(base, plain []byte) (data []byte, ok bool) {
 	e := deltas.get(base)
 	defer deltas.put(e)
-	e.data = e.Append(e.data[:0], plain)
-	if len(e.data)*templateShare > len(plain) {
+	if e.data, ok = e.Append(e.data[:0], plain, len(plain)/templateShare); !ok {
 		return nil, false
 	}
+	var err error
 	e.plain, err = delta.Apply(e.plain[:0], base, e.data, len(plain))
 	if err != nil || !bytes.Equal(e.plain, plain) {
 		return nil, false
@@ -377,7 +409,8 @@ func packBeside(d *dictionary, plain []byte) (data []byte, ok bool) {
 	return slices.Clone(e.data), true
 }
 
-// deltas are the encoders of deltas. Each is for the sibling that it was used for last.
+// deltas are the encoders of deltas, of some 20 KB each. Each is for the sibling that it was used
+// for last.
 var deltas deltaPool
 
 type deltaPool struct {
@@ -403,13 +436,13 @@ func (p *deltaPool) get(base []byte) *deltaEncoder {
 // isSame reports whether both are the same piece of memory.
 func isSame(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
 
-// take takes the one that is for base, or that was used longest ago.
+// take takes the one that is for base, or, if there are enough, that was used longest ago.
 func (p *deltaPool) take(base []byte) *deltaEncoder {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := slices.IndexFunc(p.waiting, func(e *deltaEncoder) bool { return isSame(e.base, base) })
 	if n < 0 {
-		if len(p.waiting) < deltasKept() {
+		if len(p.waiting) < Workers() {
 			return &deltaEncoder{}
 		}
 		n = 0
@@ -422,10 +455,7 @@ func (p *deltaPool) take(base []byte) *deltaEncoder {
 func (p *deltaPool) put(e *deltaEncoder) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.waiting) < deltasKept() && cap(e.plain) <= maxPooledBuffer {
+	if len(p.waiting) < 2*Workers() && cap(e.plain)+cap(e.data)+e.Held() <= maxPooledBuffer {
 		p.waiting = append(p.waiting, e)
 	}
 }
-
-// deltasKept is how many encoders may wait to be used again, of some 20 KB each.
-func deltasKept() int { return 2 * Workers() }

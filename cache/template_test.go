@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -205,6 +206,68 @@ func TestTemplatesGo(t *testing.T) {
 	}
 }
 
+// TestTemplatesFew: an owner of few objects has no template, however often they change: least of
+// all one of what the same object was before.
+func TestTemplatesFew(t *testing.T) {
+	s := filledStore(t, 400)
+	before := s.Stats().Templates
+	version := 1000
+	for round := range 10 {
+		for i := range familyFrom - 1 {
+			version++
+			raw := realPod(100*i, version)
+			o, err := s.Decode(bytes.ReplaceAll(raw, []byte("-aaaa-4bbb-"), []byte("-ffff-4bbb-")), "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 { // one alone, and the others of one owner
+				o, err = s.Decode(bytes.ReplaceAll(realPod(7, version), []byte("-aaaa-4bbb-"), []byte("-eeee-4bbb-")), "", "")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Apply("", Modified, o)
+		}
+		if n := s.Stats().Templates; n > before {
+			t.Fatalf("round %d: %d templates, want %d", round, n, before)
+		}
+	}
+	checkContents(t, s)
+}
+
+// TestTemplatesAlternate: siblings of two kinds, as of a rollout, are held beside two templates,
+// in whatever order they come.
+func TestTemplatesAlternate(t *testing.T) {
+	s := filledStore(t, 400)
+	var filler strings.Builder // which no other sibling has
+	for rng := rand.New(rand.NewPCG(8, 9)); filler.Len() < 4000; {
+		fmt.Fprintf(&filler, `{"type":"%x"},`, rng.Uint64())
+	}
+	beside := 0
+	for i := range 100 {
+		raw := bytes.ReplaceAll(realPod(400, 1000+i), []byte("app-0020-"), fmt.Appendf(nil, "x%03d-", i))
+		if i%2 == 0 {
+			raw = bytes.Replace(raw, []byte(`"conditions":[`), []byte(`"conditions":[`+filler.String()), 1)
+		}
+		o, err := s.Decode(raw, "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.dict.template != nil {
+			beside++
+		}
+		before := s.Stats().Templates
+		s.Apply("", Added, o)
+		if n := s.Stats().Templates; i > 10 && n > before {
+			t.Fatalf("sibling %d: another template", i)
+		}
+	}
+	if beside < 85 {
+		t.Errorf("%d of 100 are held beside a sibling", beside)
+	}
+	checkContents(t, s)
+}
+
 // TestTemplatesUnlike: objects of one owner that have hardly anything in common are held each by
 // itself, and nothing else.
 func TestTemplatesUnlike(t *testing.T) {
@@ -259,10 +322,7 @@ func TestTemplatesAfterRules(t *testing.T) {
 	if s.Stats().Templates == 0 {
 		t.Fatal("nothing is held beside a sibling")
 	}
-	for d := range s.contents.packed {
-		if d.template == nil {
-			continue
-		}
+	for d := range s.contents.templates {
 		plain, err := plains.of(d)
 		if err != nil || bytes.Contains(plain, []byte("cni.projectcalico.org")) {
 			t.Errorf("template %d has what is dropped (%v)", d.id, err)
@@ -311,7 +371,7 @@ func TestTemplateNumbers(t *testing.T) {
 	seen := map[uint32]*dictionary{}
 	for range 600 {
 		run.change()
-		for d := range run.store.contents.packed {
+		for d := range run.store.contents.needed() {
 			if other := seen[d.id]; other != nil && other != d {
 				t.Fatalf("two are number %d", d.id)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -468,7 +469,8 @@ func (c *change) writeDictionaries(b *bbolt.Bucket, m *meta) error {
 		return err
 	}
 	shelf := c.vault.shelf(kindDictionary, c.name)
-	for id, data := range c.batch.Saved.Dictionaries {
+	for _, id := range slices.Sorted(maps.Keys(c.batch.Saved.Dictionaries)) {
+		data := c.batch.Saved.Dictionaries[id]
 		if id == 0 {
 			return errors.New("dictionary 0 stands for none")
 		}

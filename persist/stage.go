@@ -26,7 +26,7 @@ func (db *DB) stageLocked(c *change) error {
 			next, *m = start, before // the transaction may be run again
 			return c.stage(tx, m, &next, db.options.stageBytes)
 		})
-		if next < len(c.order) {
+		if next < len(c.order) { // other commits wait, notes of ledgers do not
 			db.options.Pause(time.Since(began))
 		}
 	}

@@ -33,14 +33,14 @@ const (
 type Prepared struct{ Graph, Search bool }
 
 // keepAll keeps what is computed of all objects up to date until ctx ends, each by itself:
-// what takes long does not hold up the others. Of each the clusters follow one another. What
-// nobody waits for is made one after the other at first, as each takes half a processor: a
+// what takes long does not hold up the others. Of each the clusters follow one another. Graph
+// and search are made one after the other at first, as each takes half a processor: a
 // snapshot is saved for the first time then, too, and events have to be told meanwhile.
 func (s *Server) keepAll(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { s.keepHealth(ctx) })
 	one := make(chan struct{}, 1)
-	all.Go(func() { s.keep(ctx, "columns", one, s.fillColumns) })
+	all.Go(func() { s.keep(ctx, "columns", nil, s.fillColumns) })
 	if s.Prepare.Graph {
 		all.Go(func() { s.keep(ctx, "the graph", one, s.prepareGraph) })
 	}

@@ -3,7 +3,9 @@ package delta
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/informerd/informerd/cache/rawjson"
@@ -37,7 +39,18 @@ func pods(t testing.TB, n int) [][]byte {
 // is in front of it.
 func check(t *testing.T, e *Encoder, base, object []byte) []byte {
 	t.Helper()
-	d := e.Append([]byte("before"), object)[len("before"):]
+	d, ok := e.Append([]byte("before"), object, math.MaxInt)
+	if !ok {
+		t.Fatalf("gave up %q beside %q", object, base)
+	}
+	if d = d[len("before"):]; len(d) > 0 {
+		if again, ok := e.Append(nil, object, len(d)); !ok || !bytes.Equal(again, d) {
+			t.Fatalf("%d bytes are too many for %q beside %q", len(d), object, base)
+		}
+		if _, ok := e.Append(nil, object, len(d)-1); ok {
+			t.Fatalf("%d bytes are less than %d", len(d), len(d)-1)
+		}
+	}
 	out, err := Apply([]byte("front"), base, d, len(object))
 	if err != nil || string(out) != "front"+string(object) {
 		t.Fatalf("%q beside %q is %q (%v)", object, base, out, err)
@@ -101,6 +114,32 @@ func mutated(rng *rand.Rand, b []byte) []byte {
 	return b
 }
 
+// TestRuns: an object with a long run of one byte, or of a few, takes no longer for that: each
+// position was once compared with all that follow.
+func TestRuns(t *testing.T) {
+	var e Encoder
+	e.Reset([]byte(`{"data":"` + strings.Repeat("A", 60_000) + `"}`))
+	for _, run := range []string{"A", "AB", " ", "=AAAAAA", "\x00"} {
+		object := []byte(`{"data":"` + strings.Repeat(run, 8<<20/len(run)) + `"}`)
+		check(t, &e, e.base, object) // took minutes
+	}
+}
+
+// TestGivesUp: an object that is not like its sibling is not looked at to its end.
+func TestGivesUp(t *testing.T) {
+	all := pods(t, 1)
+	var e Encoder
+	e.Reset(all[0])
+	rng := rand.New(rand.NewPCG(3, 4))
+	noise := make([]byte, 64<<20)
+	for i := range noise[:1<<20] {
+		noise[i] = byte(rng.Uint32())
+	}
+	if _, ok := e.Append(nil, noise, 1000); ok || e.Held() > 1<<16 {
+		t.Errorf("noise is like a pod: %v, and %d bytes are held", ok, e.Held())
+	}
+}
+
 // TestCode: every byte comes out, whatever it follows.
 func TestCode(t *testing.T) {
 	var text []byte
@@ -150,7 +189,8 @@ func FuzzApply(f *testing.F) {
 	all := pods(f, 2)
 	var e Encoder
 	e.Reset(all[0])
-	f.Add(all[0], e.Append(nil, all[1]), len(all[1]))
+	d, _ := e.Append(nil, all[1], math.MaxInt)
+	f.Add(all[0], d, len(all[1]))
 	f.Add([]byte("abc"), []byte{1, 0, 2, 0, 255}, 10)
 	f.Fuzz(func(t *testing.T, base, d []byte, size int) {
 		if size < 0 || size > 1<<20 || len(base) > MaxBase {
@@ -184,7 +224,7 @@ func BenchmarkApply(b *testing.B) {
 	all := pods(b, 2)
 	var e Encoder
 	e.Reset(all[0])
-	d := e.Append(nil, all[1])
+	d, _ := e.Append(nil, all[1], math.MaxInt)
 	b.SetBytes(int64(len(all[1])))
 	var buf []byte
 	for b.Loop() {
@@ -203,7 +243,7 @@ func BenchmarkAppend(b *testing.B) {
 	b.SetBytes(int64(len(all[1])))
 	var buf []byte
 	for b.Loop() {
-		buf = e.Append(buf[:0], all[1])
+		buf, _ = e.Append(buf[:0], all[1], math.MaxInt)
 	}
 }
 

@@ -10,12 +10,11 @@ const (
 	word = 8
 	// A step takes some three bytes, in which seven of the text have room.
 	leastCopy = 10
-	// leastInPlace is the least that is copied from where the sibling goes on: it is likely that
-	// more will follow.
-	leastInPlace = 8
 	// shifts is by how much longer or shorter a value may be than that of the sibling, for
-	// what follows it to be looked for there first.
+	// what follows it to be looked for there, too.
 	shifts = 12
+	// leastBits is how many bits a byte of the text takes at least.
+	leastBits = 4
 	// every so many bytes of the sibling a word is remembered: what is copied is longer than
 	// both together.
 	every = 2
@@ -47,8 +46,12 @@ func load(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
 
 func hash(word uint64, bits int) uint64 { return word * 0x9e3779b97f4a7c15 >> (64 - bits) }
 
-// Append appends the delta of an object.
-func (e *Encoder) Append(dst, object []byte) []byte {
+// Held is how much memory e keeps for the next call, beside its tables.
+func (e *Encoder) Held() int { return cap(e.steps) + cap(e.text.out) }
+
+// Append appends the delta of an object. It gives up, and reports false, when that would be
+// longer than most: an object that has nothing in common with base takes no longer for that.
+func (e *Encoder) Append(dst, object []byte, most int) (_ []byte, ok bool) {
 	clear(e.own[:])
 	e.steps, e.text = e.steps[:0], writer{out: e.text.out[:0]}
 	steps, spelled := 0, 0 // from where on the object is spelled out
@@ -57,7 +60,9 @@ func (e *Encoder) Append(dst, object []byte) []byte {
 		where, length, own := e.find(object, i, from+i-spelled)
 		if length == 0 {
 			e.own[hash(load(object, i), ownBits)] = uint32(i + 1)
-			i++
+			if i++; (i-spelled)*leastBits/8 > most {
+				return dst, false
+			}
 			continue
 		}
 		// What comes before may be the same, too.
@@ -77,12 +82,16 @@ func (e *Encoder) Append(dst, object []byte) []byte {
 		}
 		steps++
 		i, from = i+length, from+length
-		spelled = i
+		if spelled = i; len(e.steps)+len(e.text.out) > most {
+			return dst, false
+		}
 	}
 	e.text.write(object[spelled:])
+	before := len(dst)
 	dst = binary.AppendUvarint(dst, uint64(steps))
 	dst = append(dst, e.steps...)
-	return append(dst, e.text.end()...)
+	dst = append(dst, e.text.end()...)
+	return dst, len(dst)-before <= most
 }
 
 // find finds what is the same as what begins in object at i: in base, which would go on at
@@ -107,7 +116,7 @@ func (e *Encoder) find(object []byte, i, from int) (where, length int, own bool)
 		}
 	}
 	if at := int(e.own[hash(w, ownBits)]) - 1; at >= 0 && load(object, at) == w {
-		if n := min(same(object[at:], object[i:]), i-at); n > length {
+		if n := same(object[at:i], object[i:]); n > length {
 			where, length, own = at, n, true
 		}
 	}

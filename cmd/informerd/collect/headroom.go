@@ -12,10 +12,10 @@ const (
 	// headroom is how much garbage may lie about, in bytes. What a copy holds lives long, and
 	// most of it is bytes that the collector need not look into: to let as much garbage lie
 	// about as a large copy takes would double its memory for nothing.
-	headroom = 160 << 20
+	headroom = 256 << 20
 	// often is the least percent of what is live, however much that is: each collection looks
 	// at all of it.
-	often = 15
+	often = 20
 	// step is what percentages are multiples of: every change stops the process for a moment.
 	step = 5
 	// lookInterval is the time between looks at what is live.
