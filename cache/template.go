@@ -196,8 +196,8 @@ type family struct {
 	// rollout run or wait. candidate can become one.
 	templates [2]*dictionary
 	candidate candidate
-	// seen is how many were met that are not held beside a template, up to familyFrom.
-	seen int
+	// met are the first objects that were found to be held by themselves, each once.
+	met []Key
 }
 
 // familyFrom is how many objects an owner has at least where one becomes a template: of fewer
@@ -337,7 +337,19 @@ func (f *family) meet(o *Object) {
 // alone notes an object that is held by itself.
 func (f *family) alone(c candidate) {
 	f.candidate = c
-	f.seen = min(f.seen+1, familyFrom)
+	if len(f.met) < familyFrom && !slices.Contains(f.met, c.key) {
+		f.met = append(slices.Clip(f.met), c.key) // others have what there was
+	}
+}
+
+// isLarge reports whether there are objects enough, with that of key, for one to become a
+// template.
+func (f *family) isLarge(key Key) bool {
+	n := len(f.met)
+	if !slices.Contains(f.met, key) {
+		n++
+	}
+	return n >= familyFrom
 }
 
 // packOf returns the form in which plain, of an object of this family, is held, and what it
@@ -356,7 +368,7 @@ func (p *packing) packOf(f family, key Key, plain []byte) ([]byte, *dictionary) 
 			}
 		}
 	}
-	if c := f.candidate; c.ok() && c.with == with && c.key != key && f.seen+1 >= familyFrom {
+	if c := f.candidate; c.ok() && c.with == with && c.key != key && f.isLarge(key) {
 		if data, t := p.promote(c, plain); t != nil {
 			f.templates, f.candidate = [2]*dictionary{t, f.templates[0]}, candidate{}
 			p.families.put(f)

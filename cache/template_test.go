@@ -212,25 +212,27 @@ func TestTemplatesFew(t *testing.T) {
 	s := filledStore(t, 400)
 	before := s.Stats().Templates
 	version := 1000
+	owned := func(i int, owner string) {
+		t.Helper()
+		version++
+		o, err := s.Decode(bytes.ReplaceAll(realPod(1000+i, version), []byte("-aaaa-4bbb-"), []byte(owner)), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Apply("", Modified, o)
+	}
 	for round := range 10 {
+		owned(0, "-eeee-4bbb-")
 		for i := range familyFrom - 1 {
-			version++
-			raw := realPod(100*i, version)
-			o, err := s.Decode(bytes.ReplaceAll(raw, []byte("-aaaa-4bbb-"), []byte("-ffff-4bbb-")), "", "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if i == 0 { // one alone, and the others of one owner
-				o, err = s.Decode(bytes.ReplaceAll(realPod(7, version), []byte("-aaaa-4bbb-"), []byte("-eeee-4bbb-")), "", "")
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.Apply("", Modified, o)
+			owned(1+i, "-ffff-4bbb-")
 		}
 		if n := s.Stats().Templates; n > before {
 			t.Fatalf("round %d: %d templates, want %d", round, n, before)
 		}
+	}
+	owned(familyFrom, "-ffff-4bbb-")
+	if n := s.Stats().Templates; n != before+1 {
+		t.Errorf("%d objects have no template", familyFrom)
 	}
 	checkContents(t, s)
 }
