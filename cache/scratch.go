@@ -47,7 +47,7 @@ func (p *slicePool[E]) put(s []E) {
 // settle moves the few that are left of so many candidates out of their memory, which was made
 // for this question and is used for others then.
 func (l *located) settle(candidates int) {
-	if len(l.objects) > cap(l.objects)/4 {
+	if cap(l.objects) < scratchFrom || len(l.objects) > cap(l.objects)/4 {
 		return
 	}
 	objects, rows := l.objects, l.rows
