@@ -171,12 +171,19 @@ func (s *Store) GiveBack(b Batch) {
 }
 
 func (o *Object) record() Record {
+	var terms []handle
+	return o.recordIn(&terms)
+}
+
+// recordIn makes its terms in the memory of those of another.
+func (o *Object) recordIn(terms *[]handle) Record {
+	*terms = o.terms().appendTo((*terms)[:0])
 	return Record{
 		Key:             o.Key(),
 		UID:             o.UID(),
 		ResourceVersion: o.ResourceVersion(),
 		Created:         o.created,
-		Terms:           o.terms().appendTo(nil),
+		Terms:           *terms,
 		Dictionary:      o.dictionaryID(),
 		Size:            o.size,
 		Data:            o.data(),

@@ -137,6 +137,14 @@ func (b *Batch) Record(i int) Record {
 	return b.Objects[i-len(b.Put)].record()
 }
 
+// RecordIn is Record, whose Terms may lie in the memory of terms until the next one is made.
+func (b *Batch) RecordIn(i int, terms *[]unique.Handle[Term]) Record {
+	if i < len(b.Put) {
+		return b.Put[i]
+	}
+	return b.Objects[i-len(b.Put)].recordIn(terms)
+}
+
 // Key and Dictionary are those of the i-th record, which need not be made for them.
 func (b *Batch) Key(i int) Key {
 	if i < len(b.Put) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unique"
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -239,6 +240,8 @@ type change struct {
 	// tokens are those of the records, one after the other; none in a file that is not
 	// encrypted.
 	tokens []byte
+	// values are those of the transaction under way.
+	values arena
 	// staged is set when the records already lie in the staging bucket.
 	staged *meta
 	// aside says that there is a damaged file that was moved aside.
@@ -387,7 +390,8 @@ func (c *change) writeObjects(b *bbolt.Bucket, m *meta) error {
 	if err != nil {
 		return err
 	}
-	w := objectWriter{bucket: objects, shelf: c.objects(), meta: m, indexes: newIndexTable(slices.Clone(m.Indexes))}
+	c.values.reset() // the transaction may be run again
+	w := objectWriter{bucket: objects, shelf: c.objects(), meta: m, indexes: newIndexTable(slices.Clone(m.Indexes)), values: &c.values}
 	if c.batch.Reset {
 		objects.FillPercent = 1 // in key order nothing comes between any more
 	} else {
@@ -398,7 +402,7 @@ func (c *change) writeObjects(b *bbolt.Bucket, m *meta) error {
 		}
 	}
 	for _, i := range c.order {
-		rec := c.batch.Record(i)
+		rec := c.batch.RecordIn(i, &w.terms)
 		if err := w.put(&rec, c.token(i)); err != nil {
 			return err
 		}
@@ -413,8 +417,14 @@ type objectWriter struct {
 	shelf   *shelf
 	meta    *meta
 	indexes *indexTable
-	key     []byte // of the last record
-	stored  []byte // the key it is stored under
+	values  *arena
+	terms   []unique.Handle[cache.Term] // of the last record
+	key     []byte                      // of the last record
+	stored  []byte                      // the key it is stored under
+	// fresh says that the bucket held nothing before, and that records come in the order of
+	// their stored keys: behind last, that of the last one put, there is nothing.
+	fresh bool
+	last  []byte
 }
 
 // put writes rec, of which the token is given if the file has one.
@@ -422,13 +432,24 @@ func (w *objectWriter) put(rec *cache.Record, token []byte) error {
 	if err := w.forget(rec.Key, token); err != nil {
 		return err
 	}
-	value, err := w.shelf.seal(w.stored, w.key, encodeRecord(w.key, rec, w.indexes))
+	value, err := w.encode(rec)
 	if err != nil {
 		return err
 	}
 	w.meta.Objects++
 	w.meta.Sum ^= w.shelf.sum(value)
+	w.last = append(w.last[:0], w.stored...)
 	return w.bucket.Put(w.stored, value)
+}
+
+// encode returns the value of rec as it is stored. What is sealed has memory of its own.
+func (w *objectWriter) encode(rec *cache.Record) ([]byte, error) {
+	room := w.values.room(sealSize + recordSizeHint(rec))
+	value := appendRecord(room, w.key, rec, w.indexes)
+	if w.shelf.vault == nil && cap(value) == cap(room) {
+		w.values.take(len(value))
+	}
+	return w.shelf.seal(w.stored, w.key, value)
 }
 
 func (w *objectWriter) delete(key cache.Key) error {
@@ -445,6 +466,9 @@ func (w *objectWriter) forget(key cache.Key, token []byte) (err error) {
 	}
 	if w.stored = token; token == nil {
 		w.stored = w.shelf.stored(w.key)
+	}
+	if w.fresh && w.last != nil && bytes.Compare(w.stored, w.last) > 0 {
+		return nil
 	}
 	if old := w.bucket.Get(w.stored); old != nil {
 		w.meta.Objects--

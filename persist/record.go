@@ -37,10 +37,14 @@ func (t *indexTable) number(name string) uint64 {
 	return n
 }
 
-// encodeRecord returns the value of rec in a slice of its own: bbolt keeps it
-// until the transaction ends.
+// encodeRecord returns the value of rec in a slice of its own.
 func encodeRecord(key []byte, rec *cache.Record, indexes *indexTable) []byte {
-	b := make([]byte, sealSize, sealSize+recordSizeHint(rec))
+	return appendRecord(make([]byte, 0, sealSize+recordSizeHint(rec)), key, rec, indexes)
+}
+
+// appendRecord returns the value of rec in the memory of b, which is empty, if that is enough.
+func appendRecord(b, key []byte, rec *cache.Record, indexes *indexTable) []byte {
+	b = append(b, make([]byte, sealSize)...)
 	b = binary.AppendUvarint(b, uint64(rec.Dictionary))
 	b = binary.AppendUvarint(b, uint64(rec.Size))
 	b = binary.AppendVarint(b, rec.Created)

@@ -44,10 +44,11 @@ func (c *change) stage(tx *bbolt.Tx, m *meta, next *int, limit int) error {
 		return err
 	}
 	objects.FillPercent = 1
-	w := objectWriter{bucket: objects, shelf: c.objects(), meta: m, indexes: newIndexTable(m.Indexes)}
+	c.values.reset()
+	w := objectWriter{bucket: objects, shelf: c.objects(), meta: m, indexes: newIndexTable(m.Indexes), values: &c.values, fresh: true}
 	for size := 0; *next < len(c.order) && size < limit; *next++ {
 		i := c.order[*next]
-		rec := c.batch.Record(i)
+		rec := c.batch.RecordIn(i, &w.terms)
 		if err := w.put(&rec, c.token(i)); err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ type Sink[R any] interface {
 	// concurrently.
 	Read(r cache.Resource, o *cache.Object) R
 	// Enter takes in objects, in place of those with the same keys, and takes
-	// out others.
+	// out others. The slices are not its own: what was read is written over afterwards.
 	Enter(r cache.Resource, read []R, gone []cache.Key)
 }
 
@@ -271,12 +271,14 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 	for keys := range slices.Chunk(gone, batch) { // questions about counts may come in between
 		u.sink.Enter(r, nil, keys)
 	}
+	read := make([]R, 0, min(batch, len(changed)))
 	for objects := range slices.Chunk(changed, batch) {
-		read, err := u.readBatch(ctx, r, objects)
-		if err != nil {
+		var err error
+		if read, err = u.readBatch(ctx, r, objects, read[:0]); err != nil {
 			return err
 		}
 		u.sink.Enter(r, read, nil)
+		clear(read)
 		clear(objects) // what is replaced meanwhile need not wait for the last of them
 	}
 	if !d.View.Readable() {
@@ -285,9 +287,9 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 	return nil
 }
 
-// readBatch reads objects as fast as it can, or, where nobody waits, bit by bit with a rest
-// after each.
-func (u *Updater[R]) readBatch(ctx context.Context, r cache.Resource, objects []*cache.Object) (all []R, err error) {
+// readBatch appends to all what it reads of objects: as fast as it can, or, where nobody waits,
+// bit by bit with a rest after each.
+func (u *Updater[R]) readBatch(ctx context.Context, r cache.Resource, objects []*cache.Object, all []R) ([]R, error) {
 	for ctx.Value(unhurried{}) != nil && len(objects) > 0 && ctx.Err() == nil {
 		hurry := u.haste.begun()
 		if hurry == nil {
@@ -309,7 +311,10 @@ func (u *Updater[R]) readBatch(ctx context.Context, r cache.Resource, objects []
 	if err := ctx.Err(); err != nil && len(objects) > 0 {
 		return nil, err
 	}
-	return append(all, u.readAll(r, objects)...), nil
+	n := len(all)
+	all = slices.Grow(all, len(objects))[:n+len(objects)]
+	u.readAll(r, objects, all[n:])
+	return all, nil
 }
 
 // leftOut lists what was entered and is not among objects.
@@ -328,10 +333,9 @@ func (u *Updater[R]) leftOut(r cache.Resource, objects []*cache.Object) []cache.
 	})
 }
 
-// readAll reads objects on all processors.
-func (u *Updater[R]) readAll(r cache.Resource, objects []*cache.Object) []R {
+// readAll reads objects into all, on all processors.
+func (u *Updater[R]) readAll(r cache.Resource, objects []*cache.Object, all []R) {
 	const chunk = 32
-	all := make([]R, len(objects))
 	var workers errgroup.Group
 	workers.SetLimit(cache.Workers())
 	for start := 0; start < len(objects); start += chunk {
@@ -343,5 +347,4 @@ func (u *Updater[R]) readAll(r cache.Resource, objects []*cache.Object) []R {
 		})
 	}
 	_ = workers.Wait() // there are no errors
-	return all
 }
