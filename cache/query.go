@@ -36,6 +36,17 @@ type Query struct {
 	Reads [][]rawjson.Path
 }
 
+// Pinned is an indexed value that all have which q selects, if it asks for one.
+func (q Query) Pinned() (t Term, ok bool) {
+	if len(q.Terms) > 0 {
+		return q.Terms[0], true
+	}
+	if len(q.Namespaces) == 1 && !isGlob(q.Namespaces[0]) {
+		return Term{NamespaceIndex, q.Namespaces[0]}, true
+	}
+	return Term{}, false
+}
+
 // digest tells queries apart, for continue tokens.
 func (q Query) digest() [sha256.Size]byte {
 	var b strings.Builder

@@ -37,7 +37,7 @@ func (s *Store) RestoreFrom(saved Saved, loaded *Restoring) error {
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", e.spec.Resource, err)
 	}
-	sameTerms := saved.Terms == termsVersion && maps.Equal(saved.Spec.Indexes, e.definitions)
+	sameTerms := saved.HasTerms(e.definitions)
 	var unindexed uint64
 	if !sameTerms {
 		if unindexed, err = reindexAll(e, objs); err != nil {
@@ -70,6 +70,12 @@ func (s *Store) RestoreFrom(saved Saved, loaded *Restoring) error {
 	s.packing.adopt(objs)
 	s.notify.wake()
 	return nil
+}
+
+// HasTerms reports whether what was saved has the terms of index definitions, and of this
+// version.
+func (s *Saved) HasTerms(definitions map[string]string) bool {
+	return s.Terms == termsVersion && maps.Equal(s.Spec.Indexes, definitions)
 }
 
 func (s *Store) restoreSourcesLocked(versions map[string]string) {

@@ -43,6 +43,13 @@ type Snapshots interface {
 	Sweep() error
 }
 
+// Finder are Snapshots that find some records without making objects of all.
+type Finder interface {
+	// Find is Load of those records that may have the term t, and of all that have it. It
+	// reads and checks the others, too: what is damaged is ErrCorrupt.
+	Find(r Resource, t Term, yield func(Record) error) (Saved, error)
+}
+
 var (
 	// ErrNoSnapshot means that nothing is saved for the resource.
 	ErrNoSnapshot = errors.New("no snapshot")

@@ -59,6 +59,11 @@ func forEachResource(tx *bbolt.Tx, fn func(name []byte, b *bbolt.Bucket) error) 
 // while yield runs, so yield must not call the DB. An error of yield ends the
 // Load and is returned as it is.
 func (db *DB) Load(r cache.Resource, yield func(cache.Record) error) (cache.Saved, error) {
+	return db.load(r, nil, yield)
+}
+
+// load loads the records that may have a term; nil: all.
+func (db *DB) load(r cache.Resource, wanted *cache.Term, yield func(cache.Record) error) (cache.Saved, error) {
 	if _, err := resourceName(r); err != nil {
 		return cache.Saved{}, err
 	}
@@ -82,6 +87,7 @@ func (db *DB) Load(r cache.Resource, yield func(cache.Record) error) (cache.Save
 			return err
 		}
 		saved = s.saved
+		s.wanted = newNeedle(wanted, s.Indexes)
 		return s.loadObjects(b, func(rec cache.Record) error {
 			yielding = true
 			stopped = yield(rec)
@@ -108,6 +114,8 @@ type savedMeta struct {
 	saved cache.Saved
 	vault *vault
 	name  []byte // of its bucket
+	// wanted is what a record must contain to be made one; nil: nothing.
+	wanted *needle
 }
 
 // newShelf is the shelf of its records.

@@ -60,6 +60,7 @@ type reading struct {
 type readPart struct {
 	keys, values [][]byte
 	records      []cache.Record
+	passed       int // records that are not wanted
 	sum          uint64
 	err          error
 	done         chan struct{} // closed when it is decoded
@@ -149,7 +150,7 @@ func (r *reading) yieldAll(p *readPart) error {
 			return err
 		}
 	}
-	r.count += len(p.records)
+	r.count += len(p.records) + p.passed
 	r.sum ^= p.sum
 	return p.err
 }
@@ -157,9 +158,20 @@ func (r *reading) yieldAll(p *readPart) error {
 // decode makes records of what is stored, up to the first that is damaged.
 func (p *readPart) decode(r *objectReader) {
 	defer guard(&p.err)()
-	p.records = slices.Grow(p.records, len(p.keys))
+	if r.saved.wanted == nil {
+		p.records = slices.Grow(p.records, len(p.keys))
+	}
 	for i, k := range p.keys {
-		rec, err := r.decode(k, p.values[i])
+		wanted, err := r.wants(k, p.values[i])
+		if err == nil && !wanted {
+			p.passed++
+			p.sum ^= r.shelf.sum(p.values[i])
+			continue
+		}
+		var rec cache.Record
+		if err == nil {
+			rec, err = r.decode(k, p.values[i])
+		}
 		if err != nil {
 			p.err = fmt.Errorf("object %q: %w", k, err)
 			return

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,6 +34,14 @@ type fakeResource struct {
 	status cache.Status
 	views  []*cache.View // if any, what is taken, one after the other and again
 	taken  int           // how many Views were taken, with counts or without
+	ahead  func(cache.Query) *cache.View
+}
+
+func (f *fakeResource) Ahead(_ context.Context, q cache.Query) *cache.View {
+	if f.ahead == nil {
+		return nil
+	}
+	return f.ahead(q)
 }
 
 func (f *fakeResource) Spec() cache.Spec { return f.spec }

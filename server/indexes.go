@@ -156,7 +156,7 @@ func (s *Server) listIndexed(w http.ResponseWriter, r *http.Request) error {
 	}
 	q.Terms = append(q.Terms, cache.Term{Index: index, Value: value})
 	return s.answer(w, r, q, func() (*viewed, error) {
-		res, err := s.lookupReadable(w, r, q.Namespaces, q.verbs()...)
+		res, err := s.lookupFor(w, r, q)
 		if err != nil {
 			return nil, err
 		}

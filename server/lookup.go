@@ -36,8 +36,10 @@ func see(ctx context.Context, res Resource, verbs ...cache.Verb) (*viewed, error
 	return viewOf(res, g), nil
 }
 
-func viewOf(res Resource, g grant) *viewed {
-	view := res.View().SeenBy(g.scope)
+func viewOf(res Resource, g grant) *viewed { return viewIn(res, g, res.View()) }
+
+func viewIn(res Resource, g grant, of *cache.View) *viewed {
+	view := of.SeenBy(g.scope)
 	v := &viewed{Resource: res, grant: g, view: view}
 	if v.reader = view.Reader(g.scope); v.reader != nil {
 		v.reader = v.reader.For(g.who.Name())
@@ -90,16 +92,64 @@ func (s *Server) lookupReadable(w http.ResponseWriter, r *http.Request, namespac
 	return readableOf(w, r, res, namespaces, verbs...)
 }
 
-func readableOf(w http.ResponseWriter, r *http.Request, res Resource, namespaces []string, verbs ...cache.Verb) (*viewed, error) {
-	v, err := see(r.Context(), res, verbs...)
-	if err == nil {
-		err = v.refused(namespaces)
+// lookupFor is lookupReadable for the answer to q, which may be given ahead of a snapshot that
+// is still being read.
+func (s *Server) lookupFor(w http.ResponseWriter, r *http.Request, q *query) (*viewed, error) {
+	res, err := s.lookup(r)
+	if err != nil {
+		return nil, err
 	}
+	v, err := seenFor(r.Context(), res, q.Namespaces, q.verbs()...)
+	if err != nil {
+		return nil, err
+	}
+	if v.reader == nil {
+		v = v.ahead(r.Context(), q)
+	}
+	if v.reader == nil {
+		return nil, notReadable(w, v.view)
+	}
+	return v, nil
+}
+
+// readsAhead is a Resource that can answer some questions before all of it is there;
+// *replica.Informer is one.
+type readsAhead interface {
+	Ahead(ctx context.Context, q cache.Query) *cache.View
+}
+
+// ahead is v, or what it is for q alone, before all of it is there. Whatever refers to other
+// answers waits: a page that another one follows, a version, the plan of a question, a watch.
+func (v *viewed) ahead(ctx context.Context, q *query) *viewed {
+	res, ok := v.Resource.(readsAhead)
+	if !ok || q.watch || q.explain || q.limit > 0 || q.token != "" || q.version != "" {
+		return v
+	}
+	if view := res.Ahead(ctx, q.Query); view != nil {
+		return viewIn(v.Resource, v.grant, view)
+	}
+	return v
+}
+
+func readableOf(w http.ResponseWriter, r *http.Request, res Resource, namespaces []string, verbs ...cache.Verb) (*viewed, error) {
+	v, err := seenFor(r.Context(), res, namespaces, verbs...)
 	if err != nil {
 		return nil, err
 	}
 	if v.reader == nil {
 		return nil, notReadable(w, v.view)
+	}
+	return v, nil
+}
+
+// seenFor is see of a resource, of which something may be seen in namespaces.
+func seenFor(ctx context.Context, res Resource, namespaces []string, verbs ...cache.Verb) (*viewed, error) {
+	v, err := see(ctx, res, verbs...)
+	if err == nil {
+		err = v.refused(namespaces)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return v, nil
 }

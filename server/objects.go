@@ -21,7 +21,7 @@ func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.answer(w, r, q, func() (*viewed, error) { return s.lookupReadable(w, r, q.Namespaces, q.verbs()...) })
+	return s.answer(w, r, q, func() (*viewed, error) { return s.lookupFor(w, r, q) })
 }
 
 // answer gives the objects that q selects of the resource in the path, as a list or as a

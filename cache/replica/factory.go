@@ -81,6 +81,7 @@ type Factory struct {
 	options Options
 	log     *slog.Logger
 	loads   chan struct{} // semaphore over snapshots being read
+	aheads  chan struct{} // semaphore over answers ahead of them: see Informer.Ahead
 	intake  *intake       // of the lists of all clusters
 	alike   alike
 
@@ -143,6 +144,7 @@ func NewFactory(options Options) *Factory {
 		options:    options,
 		log:        options.Log,
 		loads:      make(chan struct{}, cache.Workers()),
+		aheads:     make(chan struct{}, 1),
 		intake:     newIntake(max(options.Concurrency, cache.Workers())),
 		clusters:   map[string]*cluster{},
 		informers:  map[cache.Resource]*Informer{},

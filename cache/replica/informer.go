@@ -33,6 +33,8 @@ type Informer struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when run has returned
 	out    atomic.Bool   // the resource is gone: nothing more is saved of it
+	// restoring is set while the snapshot is read, or waits to be: see Ahead.
+	restoring atomic.Bool
 	// respecified wakes run when the spec asks for another copy; it holds one.
 	respecified chan struct{}
 

@@ -16,6 +16,8 @@ func (i *Informer) restore() {
 	if db == nil || i.Spec().Aggregated {
 		return
 	}
+	i.restoring.Store(true)
+	defer i.restoring.Store(false)
 	i.factory.loads <- struct{}{}
 	defer func() { <-i.factory.loads }()
 	start := time.Now()
@@ -41,15 +43,20 @@ func (i *Informer) restore() {
 		i.empty(f)
 		return
 	}
-	// A copy of another definition answers until one of the present one takes over.
-	under := spec
-	under.CRDUID, under.CRDGeneration = saved.Spec.CRDUID, saved.Spec.CRDGeneration
+	under := definedAs(spec, saved)
 	i.mu.Lock()
 	i.current = &feed{informer: i, spec: under, store: f.store, history: f.history, served: saved.ServerVersion}
 	i.snapshot.committed = saved.SavedAt
 	i.restored, i.restoredProof = saved, provenBefore(saved.ProvenAt, start)
 	i.mu.Unlock()
 	i.log.Debug("snapshot loaded", "objects", saved.Objects, "resourceVersion", f.store.Version(), "duration", time.Since(start))
+}
+
+// definedAs is spec under the definition that a snapshot was made under: a copy of another
+// definition answers until one of the present one takes over.
+func definedAs(spec cache.Spec, saved cache.Saved) cache.Spec {
+	spec.CRDUID, spec.CRDGeneration = saved.Spec.CRDUID, saved.Spec.CRDGeneration
+	return spec
 }
 
 // provenBefore is a proof of another process; zero if its clock was ahead of this
