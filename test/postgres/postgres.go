@@ -10,9 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,16 +20,17 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/informerd/informerd/test/child"
+	"github.com/informerd/informerd/test/postgres/installed"
 )
 
 // Server is one PostgreSQL.
 type Server struct {
-	tb      testing.TB
-	dir     string
-	bin     string
-	port    int
-	process *child.Process
-	runs    int
+	tb       testing.TB
+	dir      string
+	programs *installed.Programs
+	port     int
+	process  *child.Process
+	runs     int
 }
 
 // Start starts a server, which is stopped at the end of the test. Without PostgreSQL on
@@ -45,24 +44,23 @@ func Start(tb testing.TB) *Server {
 // when the server does not run any more, before the folder goes.
 func start(tb testing.TB, prepare func(dir string) (release func() error)) *Server {
 	tb.Helper()
-	bin, err := binaries()
-	if err != nil {
-		if os.Getenv("INFORMERD_POSTGRES") != "" {
-			tb.Fatal(err)
-		}
+	programs, err := installed.Find()
+	if errors.Is(err, installed.ErrNone) && os.Getenv(installed.Folder) == "" {
 		tb.Skipf("%v: make postgres installs it", err)
+	} else if err != nil {
+		tb.Fatal(err)
 	}
 	dir, err := os.MkdirTemp("", "informerd-postgres-")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &Server{tb: tb, dir: dir, bin: bin}
+	s := &Server{tb: tb, dir: dir, programs: programs}
 	release := prepare(dir)
 	tb.Cleanup(func() { s.cleanup(release) })
-	if err := s.give(dir); err != nil {
+	if err := programs.Give(dir); err != nil {
 		tb.Fatal(err)
 	}
-	out, err := s.command("initdb", "-D", s.data(), "-U", "postgres", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync").CombinedOutput()
+	out, err := programs.InitDB(dir, s.data())
 	if err != nil {
 		tb.Fatalf("initdb: %v\n%s", err, out)
 	}
@@ -78,27 +76,6 @@ func start(tb testing.TB, prepare func(dir string) (release func() error)) *Serv
 	return s
 }
 
-// binaries is the folder of PostgreSQL's programs.
-func binaries() (string, error) {
-	var folders []string
-	if dir := os.Getenv("INFORMERD_POSTGRES"); dir != "" {
-		folders = append(folders, dir)
-	} else {
-		installed, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
-		slices.Reverse(installed) // the newest first
-		folders = append(folders, installed...)
-		if path, err := exec.LookPath("initdb"); err == nil {
-			folders = append(folders, filepath.Dir(path))
-		}
-	}
-	for _, dir := range folders {
-		if _, err := os.Stat(filepath.Join(dir, "initdb")); err == nil {
-			return dir, nil
-		}
-	}
-	return "", errors.New("there is no PostgreSQL")
-}
-
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 // URL leads to the database postgres.
@@ -106,36 +83,8 @@ func (s *Server) URL() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", s.port)
 }
 
-// credential is of whom it runs as: PostgreSQL does not run as root.
-func credential() (*syscall.Credential, error) {
-	if os.Getuid() != 0 {
-		return nil, nil //nolint:nilnil // as who runs the test
-	}
-	u, err := user.Lookup("nobody")
-	if err != nil {
-		return nil, err
-	}
-	uid, uerr := strconv.Atoi(u.Uid)
-	gid, gerr := strconv.Atoi(u.Gid)
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(uerr, gerr)
-}
-
-// give makes a folder the server's.
-func (s *Server) give(dir string) error {
-	c, err := credential()
-	if err != nil || c == nil {
-		return err
-	}
-	return os.Chown(dir, int(c.Uid), int(c.Gid))
-}
-
 func (s *Server) command(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(s.bin, name), args...)
-	cmd.Dir = s.dir
-	if c, err := credential(); err == nil && c != nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c}
-	}
-	return cmd
+	return s.programs.Command(s.dir, name, args...)
 }
 
 // Up starts the server, and returns when it answers.
