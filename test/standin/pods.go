@@ -28,8 +28,17 @@ const whole = `"apiVersion":"v1","kind":"Pod",`
 var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
 
 // NewPods makes so many.
-func NewPods(count int) *Pods {
-	text := strings.TrimPrefix(strings.TrimSpace(podTemplate), "{"+whole)
+func NewPods(count int) *Pods { return podsLike(podTemplate, count) }
+
+// WithoutManagedFields makes the pods of NewPods without what managers say of their fields.
+func WithoutManagedFields(count int) *Pods {
+	before, rest, _ := strings.Cut(podTemplate, `"managedFields":[`)
+	_, after, _ := strings.Cut(rest, `],"name":`)
+	return podsLike(before+`"name":`+after, count)
+}
+
+func podsLike(template string, count int) *Pods {
+	text := strings.TrimPrefix(strings.TrimSpace(template), "{"+whole)
 	return &Pods{Count: count, parts: placeholder.Split(text, -1), names: placeholder.FindAllString(text, -1)}
 }
 
@@ -74,6 +83,9 @@ func (p *Pods) IP(i int) string {
 	return fmt.Sprintf("10.%d.%d.%d", byte(h), byte(h>>8), byte(h>>16))
 }
 
+// App is the label "app" of pod i, which the pods of its ReplicaSet have.
+func (p *Pods) App(i int) string { return fmt.Sprintf("service-%04d", (p.first+i)/PodsOfSet) }
+
 // appendDigest appends 64 digits.
 func appendDigest(b []byte, of uint64) []byte {
 	for range 4 {
@@ -108,7 +120,7 @@ func (p *Pods) appendRest(b []byte, i, version int) []byte {
 		case "{namespace}":
 			b = append(b, p.Namespace(local)...)
 		case "{app}":
-			b = fmt.Appendf(b, "service-%04d", i/PodsOfSet)
+			b = append(b, p.App(local)...)
 		case "{uid}":
 			b = fmt.Appendf(b, "%08x-%04x-4%03x-8%03x-%012x", uint32(random), uint16(random>>32), uint16(random>>48)&0xfff, i&0xfff, i)
 		case "{owner}":

@@ -24,6 +24,9 @@ import (
 // first is the version before that of pod 0, so that pod i is made at first+1+i.
 const first = 1000
 
+// Created is the version at which pod i is made.
+func Created(i int) int { return first + 1 + i }
+
 // Server serves Pods. It is safe for concurrent use.
 type Server struct {
 	pods   *Pods
@@ -128,7 +131,7 @@ func (s *Server) versions(at int) map[int]int {
 func versionOf(i int, changed map[int]int) int {
 	version, ok := changed[i]
 	if !ok {
-		version = first + 1 + i
+		version = Created(i)
 	}
 	return version
 }

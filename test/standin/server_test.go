@@ -2,6 +2,7 @@ package standin
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http/httptest"
 	"testing"
 
@@ -94,6 +95,27 @@ func sameJSON(t *testing.T, want []byte, got *corev1.Pod) bool {
 		t.Fatal(err)
 	}
 	return string(want) == string(text)
+}
+
+// TestWithoutManagedFields: the pods are the same but for that, and have the label that App says.
+func TestWithoutManagedFields(t *testing.T) {
+	whole, less := NewPods(120), WithoutManagedFields(120)
+	for _, i := range []int{0, 49, 50, 119} {
+		var pod, want corev1.Pod
+		if err := errors.Join(json.Unmarshal(less.Append(nil, i, Created(i)), &pod), json.Unmarshal(whole.Append(nil, i, Created(i)), &want)); err != nil {
+			t.Fatal(err)
+		}
+		if len(want.ManagedFields) == 0 {
+			t.Fatal("no pod has managedFields")
+		}
+		want.ManagedFields = nil
+		if text, _ := json.Marshal(want); !sameJSON(t, text, &pod) {
+			t.Errorf("pod %d is another one", i)
+		}
+		if pod.Labels["app"] != less.App(i) || pod.Name != less.Name(i) || pod.Status.PodIP != less.IP(i) {
+			t.Errorf("pod %d is %s of %s at %s", i, pod.Name, pod.Labels["app"], pod.Status.PodIP)
+		}
+	}
 }
 
 // TestRefuses: what it does not have is an error.
