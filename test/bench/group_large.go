@@ -3,22 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/informerd/informerd/test/standin"
 )
@@ -31,26 +24,11 @@ func measureLarge(ctx context.Context, o options) (_ *report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	server, kubeconfig, err := startStandIn(ctx, scratch, o.pods)
+	l, err := newLarge(ctx, o, filepath.Join(scratch, "large"), o.pods)
 	if err != nil {
 		return nil, err
 	}
-	defer server.kill()
-	logf("what the answers are to be")
-	pods := standin.NewPods(o.pods)
-	each := len(pods.AppendItem(nil, 0, 1000))
-	l := &large{
-		bench: &bench{options: o, scratch: scratch, cluster: &cluster{info: clusterInfo{Kubeconfig: kubeconfig}}, peak: &peak{},
-			data: &dataset{Pods: o.pods, Bytes: int64(each) * int64(o.pods), Server: "stand-in"}},
-		pods: pods, config: filepath.Join(scratch, "large.yaml"), file: filepath.Join(scratch, "large.db"),
-		server: server,
-	}
-	if l.answers, err = expected(pods); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(l.config, []byte(informerdConfig+"prepare: [graph, search]\n"), 0o600); err != nil {
-		return nil, err
-	}
+	defer l.server.kill()
 	rows, err := l.measure(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("measure %d pods: %w", o.pods, err)
@@ -61,12 +39,33 @@ func measureLarge(ctx context.Context, o options) (_ *report, err error) {
 	return newReport(o, l.data, rows), nil
 }
 
+// newLarge starts a stand-in of so many pods, and has in dir what an informerd of it needs.
+func newLarge(ctx context.Context, o options, dir string, count int) (*large, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	pods := standin.NewPods(count)
+	each := len(pods.AppendItem(nil, 0, 1000))
+	l := &large{
+		bench: &bench{options: o, scratch: dir, cluster: &cluster{}, peak: &peak{},
+			data: &dataset{Pods: count, Bytes: int64(each) * int64(count), Server: "stand-in"}},
+		pods: pods, config: filepath.Join(dir, "large.yaml"), file: filepath.Join(dir, "large.db"),
+	}
+	if err := os.WriteFile(l.config, []byte(informerdConfig+"prepare: [graph, search]\n"), 0o600); err != nil {
+		return nil, err
+	}
+	var err error
+	l.server, l.cluster.info.Kubeconfig, err = startStandIn(ctx, dir, count)
+	return l, err
+}
+
 // large is one run.
 type large struct {
 	*bench
 	pods         *standin.Pods
 	config, file string
 	server       *peerProcess
+	questions    []question
 	answers      map[string]answer // that are right, by question
 
 	coldCPU            float64   // seconds, until all pods are there
@@ -83,6 +82,12 @@ type large struct {
 
 func (l *large) measure(ctx context.Context) ([]Row, error) {
 	l.first, l.again = map[string][]float64{}, map[string][]float64{}
+	logf("what the answers are to be")
+	l.questions = slices.Concat(questions, lookups(l.pods))
+	var err error
+	if l.answers, err = expected(l.pods, l.questions); err != nil {
+		return nil, err
+	}
 	logf("%d pods, %.1f KB of JSON each, of a stand-in: cold start", l.data.Pods, l.data.bytesPerPod()/1e3)
 	if err := l.cold(ctx); err != nil {
 		return nil, err
@@ -93,7 +98,7 @@ func (l *large) measure(ctx context.Context) ([]Row, error) {
 			return nil, err
 		}
 	}
-	return l.rows(), nil
+	return slices.Concat(l.rows(), l.questionRows()), nil
 }
 
 // cold measures a start from nothing: the sync, the first save, graph and search, and then
@@ -107,10 +112,7 @@ func (l *large) cold(ctx context.Context) error {
 	stop := watchAnonymous(i.pid())
 	defer stop()
 	i.http.Timeout = 10 * time.Minute
-	if _, err := l.wait(ctx, i, "live", func() (bool, error) {
-		s, err := i.status(ctx)
-		return s.State == "live" && s.Objects == l.data.Pods, err
-	}); err != nil {
+	if _, err := l.waitLive(ctx, i); err != nil {
 		return err
 	}
 	if l.coldCPU, err = cpuSeconds(i.pid()); err != nil {
@@ -160,6 +162,14 @@ func (l *large) wait(ctx context.Context, i *informerd, what string, done func()
 			return false, err
 		}
 		return done()
+	})
+}
+
+// waitLive waits until informerd has all pods and is caught up.
+func (l *large) waitLive(ctx context.Context, i *informerd) (time.Duration, error) {
+	return l.wait(ctx, i, "live", func() (bool, error) {
+		s, err := i.status(ctx)
+		return s.State == "live" && s.Objects == l.data.Pods, err
 	})
 }
 
@@ -215,82 +225,6 @@ func watchAnonymous(pid int) (stop func() float64) {
 	})
 }
 
-// repeated is how often a question is asked before what it takes counts as that of one that is
-// asked again and again.
-const repeated = 5
-
-// expected are the answers to questions. Pods of a set differ in nothing but what the question
-// of the filter is about.
-func expected(pods *standin.Pods) (map[string]answer, error) {
-	all := map[string]answer{}
-	for _, q := range questions {
-		all[q.name] = answer{}
-	}
-	for i := range pods.Count {
-		if strings.HasSuffix(pods.IP(i), ".77") {
-			all["filter"][pods.Namespace(i)+"/"+pods.Name(i)] = 1
-		}
-	}
-	for i := 0; i < pods.Count; i += standin.PodsOfSet {
-		var pod corev1.Pod
-		if err := json.Unmarshal(pods.Append(nil, i, 1), &pod); err != nil {
-			return nil, err
-		}
-		of := float64(min(standin.PodsOfSet, pods.Count-i))
-		for _, q := range questions {
-			if q.name == "filter" {
-				continue
-			}
-			one := answer{}
-			q.add(one, &pod)
-			for what, value := range one {
-				all[q.name][what] += of * value
-			}
-		}
-	}
-	return all, nil
-}
-
-// ask asks each question for the first time, and again.
-func (l *large) ask(ctx context.Context, i *informerd) error {
-	for _, q := range questions {
-		logf("question %s", q.name)
-		for n := range repeated + l.rounds {
-			took, err := l.askOne(ctx, i, q)
-			if err != nil {
-				return fmt.Errorf("question %s: %w", q.name, err)
-			}
-			if n == 0 {
-				l.first[q.name] = append(l.first[q.name], took)
-			} else if n >= repeated {
-				l.again[q.name] = append(l.again[q.name], took)
-			}
-		}
-	}
-	return nil
-}
-
-func (l *large) askOne(ctx context.Context, i *informerd, q question) (seconds float64, err error) {
-	params := url.Values{}
-	for name, value := range q.query {
-		params.Set(name, value)
-	}
-	start := time.Now()
-	body, err := fetch(ctx, i.http, nil, i.url+"/v1/resources/pods/objects?"+params.Encode())
-	took := time.Since(start).Seconds()
-	if err != nil {
-		return 0, err
-	}
-	got, err := q.read(body)
-	if err != nil {
-		return 0, err
-	}
-	if want := l.answers[q.name]; len(want) == 0 || !maps.Equal(want, got) {
-		return 0, fmt.Errorf("the answer has %d parts and is not right, of %d: %.300s", len(got), len(want), body)
-	}
-	return took, nil
-}
-
 // warm measures a start on the snapshot.
 func (l *large) warm(ctx context.Context) error {
 	i, err := l.startConfigured(ctx, l.config, l.file)
@@ -317,10 +251,7 @@ func (l *large) warm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	proven, err := l.wait(ctx, i, "live", func() (bool, error) {
-		s, err := i.status(ctx)
-		return s.State == "live" && s.Objects == l.data.Pods, err
-	})
+	proven, err := l.waitLive(ctx, i)
 	if err != nil {
 		return err
 	}
@@ -353,34 +284,4 @@ func (i *informerd) firstOf(ctx context.Context, into *[]float64, path, name str
 	}
 	*into = append(*into, time.Since(start).Seconds())
 	return err
-}
-
-func (l *large) rows() []Row {
-	pods := float64(l.data.Pods)
-	million := pods / 1e6
-	ours := func(samples ...float64) Figure { return newFigure("informerd", samples) }
-	const saving = 1 // of the rows
-	rows := []Row{
-		{What: "CPU of a cold sync, each pod", Unit: unitSeconds, Ours: ours(l.coldCPU / pods), Bar: atMost(32e-6), Constant: true},
-		{What: fmt.Sprintf("event on a watch after a bare watch, p99 at %d events/s, while first save, graph and search are made", eventRate), Unit: unitSeconds, Ours: ours(quantile(l.saving, 0.99)), Bar: atMost(0.005), Constant: true},
-		{What: "anonymous memory with graph and search of everything, at rest", Unit: unitBytes, Ours: ours(l.settled), Bar: atMost(1.2e9 * million)},
-		{What: "highest anonymous memory, of sync, first save, questions and warm starts", Unit: unitBytes, Ours: worst("informerd", l.peaks), Bar: atMost(1.3 * 1.2e9 * million)},
-		{What: "warm start to the first answer of an index", Unit: unitSeconds, Ours: ours(l.warmAnswer...), Bar: atMost(1 * million)},
-		{What: "warm start to all pods", Unit: unitSeconds, Ours: ours(l.warmed...), Bar: atMost(5 * million)},
-		{What: "warm start until they are known to be current", Unit: unitSeconds, Ours: ours(l.proven...)},
-		{What: "warm start until graph and search are prepared", Unit: unitSeconds, Ours: ours(l.prepared...), Bar: noBar},
-		{What: fmt.Sprintf("event on a watch after a bare watch, p99 at %d events/s", eventRate), Unit: unitSeconds, Ours: ours(quantile(l.calm, 0.99)), Bar: atMost(0.005), Constant: true},
-		{What: "first search then", Unit: unitSeconds, Ours: ours(l.search...), Bar: atMost(0.1), Constant: true},
-		{What: "first graph then", Unit: unitSeconds, Ours: ours(l.graph...), Bar: atMost(0.1), Constant: true},
-	}
-	if l.savedSooner {
-		rows[saving].Void = "they were made before the events ended"
-	}
-	for _, name := range slices.Sorted(maps.Keys(l.first)) {
-		what := strings.ReplaceAll(name, "-", " ")
-		rows = append(rows,
-			Row{What: "question without an index, first time: " + what, Unit: unitSeconds, Ours: ours(l.first[name]...), Bar: atMost(4 * million / float64(runtime.NumCPU()))},
-			Row{What: "the same, asked again and again: " + what, Unit: unitSeconds, Ours: ours(l.again[name]...), Bar: atMost(0.05 * million)})
-	}
-	return rows
 }

@@ -55,6 +55,7 @@ type options struct {
 	save       bool // the figures
 	base       string
 	strict     bool
+	noServer   bool // a stand-in takes the place of the API server whatever the number of pods
 	duration   time.Duration
 	informerd  string
 	devcluster string
@@ -66,6 +67,7 @@ func parseFlags(args []string) (options, error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.IntVar(&o.pods, "pods", 20000, "how many `pods` the cluster holds")
 	f.IntVar(&o.clusters, "clusters", 1, "with how many `clusters` of stand-ins the pods are, each with the same number of them; more than one compares them with one that has all pods")
+	f.BoolVar(&o.noServer, "stand-in", false, fmt.Sprintf("measure with a stand-in for the API server, as with %d pods and more, to see with few whether that works", standInPods))
 	f.IntVar(&o.rounds, "rounds", 3, "how often each subject is measured; the table has medians")
 	f.StringVar(&rows, "rows", strings.Join(groupNames(), ","), "`groups` of rows to measure")
 	f.StringVar(&peers, "peers", strings.Join(allPeers, ","), "`peers` to measure beside informerd, or none")
@@ -106,7 +108,7 @@ func parseFlags(args []string) (options, error) {
 }
 
 // standIn says that a stand-in takes the place of the API server.
-func (o options) standIn() bool { return o.pods >= standInPods || o.clusters > 1 }
+func (o options) standIn() bool { return o.noServer || o.pods >= standInPods || o.clusters > 1 }
 
 // setFiles fills in the files that follow from others. Figures of some groups of
 // rows do not replace those of all.
@@ -114,6 +116,8 @@ func (o *options) setFiles() {
 	name := fmt.Sprintf("bench-%d", o.pods)
 	if o.clusters > 1 {
 		name += fmt.Sprintf("-%d-clusters", o.clusters)
+	} else if o.standIn() && o.pods < standInPods {
+		name += "-stand-in"
 	}
 	if o.dir == "" {
 		o.dir = filepath.Join("data", name)

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/informerd/informerd/test/standin"
 )
 
 // answer is what a question comes to: numbers by what they are of. Both sides
@@ -18,11 +20,15 @@ type answer map[string]float64
 // program does that has nothing but a list.
 type question struct {
 	name  string            // of an order, one word
+	about string            // the value that it looks for, if it is one
 	query map[string]string // parameters of informerd's list of pods
 	// read takes the answer out of informerd's.
 	read func(body []byte) (answer, error)
 	// add adds what one pod contributes.
 	add func(a answer, pod *corev1.Pod)
+	// picks says whether pod i of a stand-in is in the answer, where that is a list of pods; nil
+	// where it is not.
+	picks func(pods *standin.Pods, i int) bool
 }
 
 const gibibyte = 1 << 30
@@ -37,6 +43,7 @@ var questions = []question{{
 			a[pod.Namespace+"/"+pod.Name] = 1
 		}
 	},
+	picks: func(pods *standin.Pods, i int) bool { return strings.HasSuffix(pods.IP(i), ".77") },
 }, {
 	name: "quantities",
 	query: map[string]string{
