@@ -74,10 +74,12 @@ type large struct {
 	peaks              []float64 // anonymous bytes, of the cold start and of each warm one
 	savedSooner        bool      // all was saved and prepared before the events of saving ended
 	first, again       map[string][]float64
-	warmAnswer, warmed []float64 // seconds, of a warm start to an answer, and to all pods
-	proven             []float64 // seconds, from a warm start until they are known to be current
-	prepared           []float64 // seconds, from a warm start until graph and search are
-	search, graph      []float64 // seconds, the first then
+	warmAnswer, warmed []float64         // seconds, of a warm start to an answer, and to all pods
+	proven             []float64         // seconds, from a warm start until they are known to be current
+	prepared           []float64         // seconds, from a warm start until graph and search are
+	search, graph      []float64         // seconds, the first then
+	lists              map[string]*lists // by encoding
+	listBytes          int64             // of the JSON of a full list
 }
 
 func (l *large) measure(ctx context.Context) ([]Row, error) {
@@ -98,7 +100,7 @@ func (l *large) measure(ctx context.Context) ([]Row, error) {
 			return nil, err
 		}
 	}
-	return slices.Concat(l.rows(), l.questionRows()), nil
+	return slices.Concat(l.rows(), l.questionRows(), l.listRows()), nil
 }
 
 // cold measures a start from nothing: the sync, the first save, graph and search, and then
@@ -132,6 +134,12 @@ func (l *large) cold(ctx context.Context) error {
 		return err
 	}
 	if l.settled, err = memoryAtRest(ctx, i.pid()); err != nil {
+		return err
+	}
+	if err := l.fullLists(ctx, i); err != nil {
+		return err
+	}
+	if _, err := settle(ctx, i.pid(), 0.1, time.Minute); err != nil {
 		return err
 	}
 	logf("events")

@@ -26,6 +26,7 @@ const (
 	unitSeconds   = "s"
 	unitBytes     = "B"
 	unitPerSecond = "1/s"
+	unitRate      = "B/s"
 	unitCount     = "count"
 )
 
@@ -67,6 +68,7 @@ var noBar = Bar{}
 func ratioAtMost(limit float64) Bar  { return Bar{Of: ofRatio, Limit: limit} }
 func ratioAtLeast(limit float64) Bar { return Bar{Of: ofRatio, Least: true, Limit: limit} }
 func atMost(limit float64) Bar       { return Bar{Of: ofFigure, Limit: limit} }
+func atLeast(limit float64) Bar      { return Bar{Of: ofFigure, Least: true, Limit: limit} }
 
 // Ratio is informerd's figure over the peer's; not a number if there is no peer
 // or it needs nothing.
@@ -155,6 +157,8 @@ func formatFigure(v float64, unit string) string {
 		return trimmed(v/1e3) + " KB"
 	case unit == unitBytes:
 		return trimmed(v) + " B"
+	case unit == unitRate:
+		return formatFigure(v, unitBytes) + "/s"
 	case unit == unitPerSecond:
 		return trimmed(v) + "/s"
 	default:
