@@ -93,8 +93,11 @@ func parseFlags(args []string) (options, error) {
 	if o.clusters < 1 || o.pods%o.clusters != 0 {
 		return o, fmt.Errorf("--clusters: %d pods cannot be in %d clusters with the same number each", o.pods, o.clusters)
 	}
-	if o.standIn() && from == "" && (rows != strings.Join(groupNames(), ",") || peers != strings.Join(allPeers, ",") || o.base != "" || o.dir != "") {
-		return o, fmt.Errorf("--rows, --peers, --base and --dir: with %d pods and more, and with several clusters, there is one group, of a stand-in for the API server, and nothing to compare with", standInPods)
+	if o.standIn() && from == "" && (rows != strings.Join(groupNames(), ",") || o.base != "" || o.dir != "") {
+		return o, fmt.Errorf("--rows, --base and --dir: with %d pods and more, and with several clusters, there is one group, of a stand-in for the API server, and nothing to compare with", standInPods)
+	}
+	if o.clusters > 1 && from == "" && peers != strings.Join(allPeers, ",") {
+		return o, errors.New("--peers: several clusters have none")
 	}
 	var err, perr error
 	o.groups, err = parseGroups(rows)
