@@ -180,9 +180,10 @@ bench_base := test/results/bench-20000.json
 bench_large := $(shell [ '$(SCALE)' -ge 200000 ] && echo yes)
 bench_more := $(shell [ '$(SCALE)' -gt 20000 ] && [ '$(SCALE)' -lt 200000 ] && echo yes)
 
-# From 200,000 pods on, a stand-in takes the place of the control plane.
+# From 200,000 pods on, a stand-in takes the place of the control plane. PostgreSQL is then a
+# peer if it is there: make postgres installs it.
 bench: build $(if $(bench_large),,devcluster) $(if $(bench_more),$(bench_base))
-	go run ./test/bench --pods $(SCALE) $(if $(bench_more),--peers none --base $(bench_base)) $(BENCHFLAGS)
+	$(if $(POSTGRES),INFORMERD_POSTGRES='$(POSTGRES)') go run ./test/bench --pods $(SCALE) $(if $(bench_more),--peers none --base $(bench_base)) $(BENCHFLAGS)
 
 $(bench_base): | build devcluster
 	go run ./test/bench --pods 20000 --json $@

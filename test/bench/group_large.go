@@ -109,7 +109,11 @@ func (l *large) measure(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(l.rows(), l.questionRows(), l.listRows(), two.rows(), peers.rows(l)), nil
+	sql, err := l.measurePostgres(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(l.rows(), l.questionRows(sql), l.listRows(), two.rows(), peers.rows(l), sql.rows()), nil
 }
 
 // cold measures a start from nothing: the sync, the first save, graph and search, and then

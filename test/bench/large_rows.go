@@ -31,17 +31,17 @@ func (l *large) rows() []Row {
 }
 
 // questionRows are of questions, first those that no index of informerd answers.
-func (l *large) questionRows() []Row {
+func (l *large) questionRows(sql *tables) []Row {
 	million := float64(l.data.Pods) / 1e6
 	ours := func(samples []float64) Figure { return newFigure("informerd", samples) }
 	var rows []Row
 	for _, q := range questions {
 		what := strings.ReplaceAll(q.name, "-", " ")
 		rows = append(rows,
-			Row{What: "question without an index, first time: " + what, Unit: unitSeconds, Ours: ours(l.first[q.name]), Bar: atMost(4 * million / float64(runtime.NumCPU()))},
-			Row{What: "the same, asked again and again: " + what, Unit: unitSeconds, Ours: ours(l.again[q.name]), Bar: atMost(0.05 * million)})
+			Row{What: "question without an index, first time: " + what, Unit: unitSeconds, Ours: ours(l.first[q.name]), Peer: sql.peer(q.name), Bar: atMost(4 * million / float64(runtime.NumCPU()))},
+			Row{What: "the same, asked again and again: " + what, Unit: unitSeconds, Ours: ours(l.again[q.name]), Peer: sql.peer(q.name), Bar: atMost(0.05 * million)})
 	}
 	return append(rows,
-		Row{What: "pod with an address, which has no index here, asked again and again", Unit: unitSeconds, Ours: ours(l.again[lookupAddress])},
-		Row{What: "pods of an app in full, by an index", Unit: unitSeconds, Ours: ours(l.again[lookupApp]), Constant: true})
+		Row{What: "pod with an address, which has no index here, asked again and again", Unit: unitSeconds, Ours: ours(l.again[lookupAddress]), Peer: sql.peer(lookupAddress)},
+		Row{What: "pods of an app in full, by an index", Unit: unitSeconds, Ours: ours(l.again[lookupApp]), Peer: sql.peer(lookupApp), Constant: true})
 }

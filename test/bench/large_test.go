@@ -16,7 +16,7 @@ func TestLargeFlags(t *testing.T) {
 	if _, err := parseFlags([]string{"--pods", "1000000", "--rows", "cold"}); err == nil || !strings.Contains(err.Error(), "one group") {
 		t.Errorf("groups of rows with a stand-in: error %v", err)
 	}
-	if o, err := parseFlags([]string{"--pods", "20000", "--stand-in", "--peers", "dynamic"}); err != nil || !o.standIn() || o.json == "test/results/bench-20000.json" {
+	if o, err := parseFlags([]string{"--pods", "20000", "--stand-in", "--peers", "dynamic"}); err != nil || !o.standIn() || o.json == "test/results/bench-20000.json" || o.measures(postgreSQL) {
 		t.Errorf("a stand-in of few pods and one peer: %+v, %v", o, err)
 	}
 	if _, err := parseFlags([]string{"--pods", "20000", "--clusters", "20", "--peers", "dynamic"}); err == nil {

@@ -14,9 +14,10 @@ const (
 	dynamicInformer   = "dynamic"
 	controllerRuntime = "controller-runtime"
 	apiServer         = "apiserver" // asked the same questions
+	postgreSQL        = "postgres"  // asked the same questions, where there is a stand-in
 )
 
-var allPeers = []string{thrownAway, typedInformer, dynamicInformer, controllerRuntime, apiServer}
+var allPeers = []string{thrownAway, typedInformer, dynamicInformer, controllerRuntime, apiServer, postgreSQL}
 
 // parsePeers reads a list of peers; "none" is informerd alone.
 func parsePeers(text string) ([]string, error) {
