@@ -55,6 +55,9 @@ func (r *Result) Tally(sets ...[]rawjson.Path) *Tally {
 		t.sets[i].at = r.located.column(paths)
 		t.count(i)
 	}
+	if t.lacks != nil {
+		t.apart = make([]uint32, 0, len(t.lacks)) // mostly it is all of them
+	}
 	for i := range t.lacks {
 		if t.lacks[i] != 0 {
 			t.apart = append(t.apart, uint32(i))

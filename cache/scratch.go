@@ -59,3 +59,13 @@ func (l *located) settle(candidates int) {
 		numberSlices.put(rows)
 	}
 }
+
+// Release gives the memory that holds so many Objects to other questions. Nobody may use the
+// Result, its Objects or a Tally of it afterwards.
+func (r *Result) Release() {
+	objects, rows := r.located.objects, r.located.rows
+	r.located, r.Objects = located{}, nil
+	clear(objects) // or what is deleted would stay
+	objectSlices.put(objects)
+	numberSlices.put(rows)
+}

@@ -86,6 +86,7 @@ func (s *Server) answerFound(w http.ResponseWriter, r *http.Request, res *viewed
 	}
 	if q.summary.Grouped {
 		setAnswered(w.Header(), r, res, q, found)
+		defer found.Release()
 		l, err := q.groupList(r.Context(), foundOf(res, found), listMeta{ResourceVersion: found.Version, FilterErrors: faultsOf(found.Faults)})
 		if err != nil {
 			return err

@@ -175,13 +175,20 @@ func (c *collectors) of(worker int) *collector {
 }
 
 func (c *collectors) summary() (*Summary, error) {
-	all := newCollector(c.plan)
+	var all *collector // the first of them
 	for _, w := range c.workers {
-		if w != nil {
+		switch {
+		case w == nil:
+		case all == nil:
+			all = w
+		default:
 			if err := all.merge(w); err != nil {
 				return nil, err
 			}
 		}
+	}
+	if all == nil {
+		all = newCollector(c.plan)
 	}
 	return all.summary(), nil
 }
@@ -233,6 +240,7 @@ func (p *plan) position(path rawjson.Path) int {
 type collector struct {
 	*plan
 	groups map[string]*group
+	spare  []group // that are not of anything yet
 	facets []map[scalar.Value]int
 	values [][]scalar.Value // of the current object, by path
 	room   [][]scalar.Value // for values that are not remembered
@@ -263,7 +271,7 @@ func newCollector(p *plan) *collector {
 
 // add counts, for some of the Sets, so many objects of which the same is read.
 func (c *collector) add(json []byte, objects int, sets cache.Sets) error {
-	if err := c.read(json); err != nil {
+	if err := c.read(json, objects == 1); err != nil {
 		return err
 	}
 	first := 0 // of the facets, among the sets
@@ -288,14 +296,17 @@ func (c *collector) add(json []byte, objects int, sets cache.Sets) error {
 	return c.addToGroups(objects)
 }
 
-// read finds the values of one object.
-func (c *collector) read(json []byte) error {
-	var known bool
-	if c.values, known = c.again.Get(json); known {
-		return nil
+// read finds the values of one object. Others may have the same unless that is known already:
+// what so many have is read once.
+func (c *collector) read(json []byte, again bool) error {
+	if again {
+		var known bool
+		if c.values, known = c.again.Get(json); known {
+			return nil
+		}
 	}
 	c.values = c.room
-	if c.again.Wants(json) {
+	if again = again && c.again.Wants(json); again {
 		c.values = make([][]scalar.Value, len(c.room))
 	}
 	for i := range c.values {
@@ -307,7 +318,7 @@ func (c *collector) read(json []byte) error {
 		}
 		return true
 	})
-	if err == nil {
+	if err == nil && again {
 		c.again.Put(json, c.values)
 	}
 	return err
@@ -399,9 +410,28 @@ func (c *collector) group(keys []scalar.Value) *group {
 	c.id = appendGroupID(c.id[:0], keys)
 	g := c.groups[string(c.id)]
 	if g == nil {
-		g = &group{keys: slices.Clone(keys), totals: make([]total, len(c.Aggregates))}
+		g = c.newGroup(keys)
 		c.groups[string(c.id)] = g
 	}
+	return g
+}
+
+// groupsAtOnce is how many groups get memory together: there may be many, each of three parts.
+const groupsAtOnce = 64
+
+func (c *collector) newGroup(keys []scalar.Value) *group {
+	if len(c.spare) == 0 {
+		n, per := min(groupsAtOnce, 1+len(c.groups)), len(c.Aggregates)
+		c.spare = make([]group, n)
+		allKeys, totals := make([]scalar.Value, n*len(keys)), make([]total, n*per)
+		for i := range c.spare {
+			c.spare[i].keys, allKeys = allKeys[:len(keys):len(keys)], allKeys[len(keys):]
+			c.spare[i].totals, totals = totals[:per:per], totals[per:]
+		}
+	}
+	g := &c.spare[0]
+	c.spare = c.spare[1:]
+	copy(g.keys, keys)
 	return g
 }
 
