@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -189,6 +190,18 @@ func (o *Object) Terms() []Term {
 		terms[i] = held.at(i).Value()
 	}
 	return terms
+}
+
+// EachTerm are Terms, one after the other.
+func (o *Object) EachTerm() iter.Seq[Term] {
+	return func(yield func(Term) bool) {
+		held := o.terms()
+		for i := range held.len() {
+			if !yield(held.at(i).Value()) {
+				return
+			}
+		}
+	}
 }
 
 func (o *Object) has(h handle) bool {

@@ -1,9 +1,9 @@
 package search
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/follow"
@@ -24,6 +24,16 @@ type content struct {
 	stamp  uint64
 	texts  []text
 	unread bool // only identity and labels could be read
+}
+
+// contents are those that were entered, to be read into again: there is one for each object.
+var contents = sync.Pool{New: func() any { return new(content) }}
+
+// release gives c to other objects.
+func (c *content) release() {
+	clear(c.texts)
+	*c = content{texts: c.texts[:0]}
+	contents.Put(c)
 }
 
 // text is a text of a field, in lower case.
@@ -68,12 +78,13 @@ func newReader(textPaths []string) (*reader, error) {
 
 // read takes the texts out of o.
 func (r *reader) read(o *cache.Object) *content {
-	c := &content{key: o.Key(), stamp: follow.Stamp(o)}
+	c := contents.Get().(*content)
+	c.key, c.stamp = o.Key(), follow.Stamp(o)
 	c.add(Name, o.Name())
 	if o.Namespace() != "" {
 		c.add(Namespace, o.Namespace())
 	}
-	for _, t := range o.Terms() {
+	for t := range o.EachTerm() {
 		if t.Index == cache.LabelIndex {
 			c.add(Label, t.Value)
 		}
@@ -101,15 +112,22 @@ func (r *reader) add(c *content, v rawjson.Value) {
 }
 
 func (c *content) addAnnotations(v rawjson.Value) {
-	var all map[string]string
-	if v.Kind != rawjson.Object || json.Unmarshal(v.Text, &all) != nil {
+	if v.Kind != rawjson.Object {
 		return
 	}
-	for key, value := range all {
-		if len(value) <= maxAnnotation {
-			key += "=" + value
+	for parts := rawjson.NewLazy(v.Text).Parts(); ; {
+		key, plain, value, ok := parts.Next()
+		if !ok {
+			return
 		}
-		c.add(Annotation, key)
+		if value.Kind() != rawjson.String {
+			continue // an API server lets in nothing else
+		}
+		text := rawjson.KeyText(key, plain)
+		if value := value.Text(); len(value) <= maxAnnotation {
+			text += "=" + value
+		}
+		c.add(Annotation, text)
 	}
 }
 

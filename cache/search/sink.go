@@ -62,6 +62,7 @@ func (s sink) Enter(r cache.Resource, read []*content, gone []cache.Key) {
 		if c.unread {
 			s.unread++
 		}
+		c.release()
 	}
 }
 
