@@ -96,7 +96,7 @@ func (u *Updater[R]) updateAndTell(ctx context.Context) error {
 	return err
 }
 
-// Prepare is Update before anybody asks. It reads objects with half a processor, until
+// Prepare is Update before anybody asks. It reads objects with a third of a processor, until
 // somebody waits for it: then it goes on like any Update.
 func (u *Updater[R]) Prepare(ctx context.Context) error {
 	ctx, end := u.prepares.begin(context.WithValue(ctx, unhurried{}, true))
@@ -300,7 +300,7 @@ func (u *Updater[R]) readBatch(ctx context.Context, r cache.Resource, objects []
 			all = append(all, u.sink.Read(r, o))
 		}
 		objects = objects[n:]
-		rest := time.NewTimer(time.Since(began))
+		rest := time.NewTimer(2 * time.Since(began))
 		select {
 		case <-rest.C:
 		case <-hurry:

@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"encoding/json"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -32,6 +33,20 @@ type links struct {
 	unread     bool // it could not be read
 }
 
+// allLinks are those that were entered, to be read into again: there is one for each object.
+// fragments are those that nobody reads into now.
+var (
+	allLinks  = sync.Pool{New: func() any { return new(links) }}
+	fragments = sync.Pool{New: func() any { return new(fragment) }}
+)
+
+// release gives l to other objects. Its selections are kept by the node.
+func (l *links) release() {
+	clear(l.references)
+	*l = links{references: l.references[:0]}
+	allLinks.Put(l)
+}
+
 // fragment is the JSON of any reference: the fields of Kubernetes' many types
 // of them together.
 type fragment struct {
@@ -49,7 +64,8 @@ type fragment struct {
 
 // read takes the links out of o. If that fails the object has none.
 func (r *reader) read(o *cache.Object) *links {
-	l := &links{key: o.Key(), uid: o.UID(), stamp: follow.Stamp(o)}
+	l := allLinks.Get().(*links)
+	l.key, l.uid, l.stamp = o.Key(), o.UID(), follow.Stamp(o)
 	if err := r.fill(l, o); err != nil {
 		l.references, l.selections, l.unread = nil, nil, true
 	}
@@ -57,9 +73,11 @@ func (r *reader) read(o *cache.Object) *links {
 }
 
 func (r *reader) fill(l *links, o *cache.Object) error {
-	if service := o.Labels().Get(serviceNameLabel); service != "" && r.slices() {
-		l.references = append(l.references, reference{rule: sliceRule,
-			to: schema.GroupResource{Resource: "services"}, key: cache.Key{Namespace: o.Namespace(), Name: service}})
+	if r.slices() {
+		if service := o.Labels().Get(serviceNameLabel); service != "" {
+			l.references = append(l.references, reference{rule: sliceRule,
+				to: schema.GroupResource{Resource: "services"}, key: cache.Key{Namespace: o.Namespace(), Name: service}})
+		}
 	}
 	if r.plain() && !o.Owned() {
 		return nil
@@ -109,11 +127,13 @@ func (c *compiled) read(v rawjson.Value, namespace string) (reference, bool) {
 		ref.key.Name = string(v.Text)
 		return ref, ref.key.Name != "" && c.To != ""
 	case rawjson.Object:
-		var f fragment
-		if json.Unmarshal(v.Text, &f) != nil {
+		f := fragments.Get().(*fragment)
+		defer fragments.Put(f)
+		*f = fragment{}
+		if json.Unmarshal(v.Text, f) != nil {
 			return ref, false
 		}
-		return c.readFragment(ref, f)
+		return c.readFragment(ref, *f)
 	default:
 		return ref, false
 	}

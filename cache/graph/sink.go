@@ -75,6 +75,7 @@ func (s sink) Enter(r cache.Resource, read []*links, gone []cache.Key) {
 		if l.unread {
 			s.unread++
 		}
+		l.release()
 	}
 }
 
