@@ -185,13 +185,14 @@ func testNoteTorn(t *testing.T, keys *Keyring) {
 			path := killed(t, db)
 			file := journalsOf(t, path)[0]
 			data := must(os.ReadFile(file))
+			whole := bytes.Clone(data)
 			for at := cut; at < ends[2]; at++ {
 				data[at] = fill()
 			}
 			write(t, file, data)
 			got := must(openAndRead(t, path, keys))
 			want := map[string]string{"0": "0", "1": "1", "2": "2"}
-			if cut == ends[2] {
+			if bytes.Equal(data, whole) { // the last byte may be what it is filled with
 				want["3"] = "3"
 			}
 			same(t, fmt.Sprintf("cut at %d", cut), got, want)
