@@ -36,15 +36,15 @@ type Query struct {
 	Reads [][]rawjson.Path
 }
 
-// Pinned is an indexed value that all have which q selects, if it asks for one.
-func (q Query) Pinned() (t Term, ok bool) {
-	if len(q.Terms) > 0 {
-		return q.Terms[0], true
-	}
+// Pinned are the indexed values that all have which q selects, as far as it asks for some. Of two
+// the first is the one that fewer are likely to have.
+func (q Query) Pinned() (all []Term) {
+	all = slices.Clone(q.Terms)
+	slices.Reverse(all) // the path of a request names the last one
 	if len(q.Namespaces) == 1 && !isGlob(q.Namespaces[0]) {
-		return Term{NamespaceIndex, q.Namespaces[0]}, true
+		all = append(all, Term{NamespaceIndex, q.Namespaces[0]})
 	}
-	return Term{}, false
+	return all
 }
 
 // digest tells queries apart, for continue tokens.

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"iter"
 	"time"
@@ -45,9 +46,10 @@ type Snapshots interface {
 
 // Finder are Snapshots that find some records without making objects of all.
 type Finder interface {
-	// Find is Load of those records that may have the term t, and of all that have it. It
-	// reads and checks the others, too: what is damaged is ErrCorrupt.
-	Find(r Resource, t Term, yield func(Record) error) (Saved, error)
+	// Find is Load of those records that may have the term t, and of all that have it, in any
+	// order. It reads and checks the others, too: what is damaged is ErrCorrupt. It ends when
+	// ctx does.
+	Find(ctx context.Context, r Resource, t Term, yield func(Record) error) (Saved, error)
 }
 
 var (

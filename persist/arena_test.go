@@ -2,6 +2,7 @@ package persist
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -31,5 +32,32 @@ func TestArena(t *testing.T) {
 		if round == 1 && len(a.chunks) > 12 {
 			t.Errorf("%d chunks: those of the first round were not used again", len(a.chunks))
 		}
+	}
+}
+
+// TestArenaBounded: however the sizes of values change from one transaction to the next, an arena
+// holds about as much as the largest of them.
+func TestArenaBounded(t *testing.T) {
+	const limit = 8 << 20
+	rng := rand.New(rand.NewPCG(3, 4))
+	var a arena
+	for range 100 {
+		a.reset()
+		for taken := 0; taken < limit; {
+			n := 500 + rng.IntN(3000)
+			if rng.IntN(50) == 0 {
+				n = 64<<10 + rng.IntN(960<<10) // such as ConfigMaps of Helm
+			}
+			a.room(n)
+			a.take(n)
+			taken += n
+		}
+	}
+	held := 0
+	for _, c := range a.chunks {
+		held += cap(c)
+	}
+	if held > 3*limit {
+		t.Errorf("%d MiB are held for transactions of %d MiB", held>>20, limit>>20)
 	}
 }

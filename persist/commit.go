@@ -80,8 +80,9 @@ func (db *DB) turn(batches []cache.Batch, ledgers []cache.LedgerChange, anew boo
 // commitWith also says, with a mark, what of the journal is in the file.
 func (db *DB) commitWith(batches []cache.Batch, ledgers []cache.LedgerChange, mark *journalMark) error {
 	changes, aside, vault := make([]*change, len(batches)), db.hasAside(), db.vault
+	values := new(arena)
 	for i := range batches {
-		c, err := newChange(&batches[i], vault)
+		c, err := newChange(&batches[i], vault, values)
 		if err != nil {
 			return err
 		}
@@ -105,6 +106,7 @@ func (db *DB) commitWith(batches []cache.Batch, ledgers []cache.LedgerChange, ma
 		}
 	}
 	err = db.writeUnder(vault, func(tx *bbolt.Tx) error {
+		values.reset() // the transaction may be run again
 		for _, c := range changes {
 			if err := c.apply(tx); err != nil {
 				return fmt.Errorf("%s: %w", c.resource(), err)
@@ -240,20 +242,22 @@ type change struct {
 	// tokens are those of the records, one after the other; none in a file that is not
 	// encrypted.
 	tokens []byte
-	// values are those of the transaction under way.
-	values arena
+	// values are those of the transaction under way, of other changes, too. It has it to itself
+	// while it is staged.
+	values *arena
 	// staged is set when the records already lie in the staging bucket.
 	staged *meta
 	// aside says that there is a damaged file that was moved aside.
 	aside bool
 }
 
-func newChange(b *cache.Batch, v *vault) (*change, error) {
+// newChange has the values of its transactions in an arena, which other changes may share.
+func newChange(b *cache.Batch, v *vault, values *arena) (*change, error) {
 	name, err := v.resourceName(b.Saved.Spec.Resource)
 	if err != nil {
 		return nil, err
 	}
-	c := &change{batch: b, vault: v, name: name, order: make([]int, b.Len())}
+	c := &change{batch: b, vault: v, name: name, order: make([]int, b.Len()), values: values}
 	for i := range c.order {
 		c.order[i] = i
 	}
@@ -390,8 +394,7 @@ func (c *change) writeObjects(b *bbolt.Bucket, m *meta) error {
 	if err != nil {
 		return err
 	}
-	c.values.reset() // the transaction may be run again
-	w := objectWriter{bucket: objects, shelf: c.objects(), meta: m, indexes: newIndexTable(slices.Clone(m.Indexes)), values: &c.values}
+	w := objectWriter{bucket: objects, shelf: c.objects(), meta: m, indexes: newIndexTable(slices.Clone(m.Indexes)), values: c.values}
 	if c.batch.Reset {
 		objects.FillPercent = 1 // in key order nothing comes between any more
 	} else {

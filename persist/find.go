@@ -2,6 +2,7 @@ package persist
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"slices"
 
@@ -10,8 +11,8 @@ import (
 
 // Find is Load of those records that may have the term t; see cache.Finder. It looks for the
 // bytes that the term is written as, which takes a small part of making objects of all.
-func (db *DB) Find(r cache.Resource, t cache.Term, yield func(cache.Record) error) (cache.Saved, error) {
-	return db.load(r, &t, yield)
+func (db *DB) Find(ctx context.Context, r cache.Resource, t cache.Term, yield func(cache.Record) error) (cache.Saved, error) {
+	return db.load(ctx, r, &t, yield)
 }
 
 // needle is how a term is written in records.

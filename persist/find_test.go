@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,7 +34,7 @@ func testFind(t *testing.T, keys *Keyring) {
 		t.Run(fmt.Sprint(term.Index, " ", term.Value), func(t *testing.T) {
 			has := func(rec cache.Record) bool { return slices.Contains(rec.Terms, unique.Make(term)) }
 			var found []cache.Record
-			saved, err := db.Find(pods, term, func(rec cache.Record) error {
+			saved, err := db.Find(t.Context(), pods, term, func(rec cache.Record) error {
 				found = append(found, rec)
 				return nil
 			})
@@ -41,6 +42,7 @@ func testFind(t *testing.T, keys *Keyring) {
 				t.Fatal(err)
 			}
 			same(t, "what is saved", saved, all.Saved)
+			slices.SortFunc(found, func(a, b cache.Record) int { return a.Key.Compare(b.Key) })
 			wanted := filtered(all.Records, has)
 			if others := len(found) - len(wanted); others > 30 && len(wanted) > 0 {
 				t.Errorf("%d others are found", others)
@@ -49,10 +51,10 @@ func testFind(t *testing.T, keys *Keyring) {
 		})
 	}
 	stop := errors.New("enough")
-	if _, err := db.Find(pods, cache.Term{Index: "phase", Value: "Running"}, func(cache.Record) error { return stop }); !errors.Is(err, stop) {
+	if _, err := db.Find(t.Context(), pods, cache.Term{Index: "phase", Value: "Running"}, func(cache.Record) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("Find() = %v, want the error of yield", err)
 	}
-	if _, err := db.Find(deployments, cache.Term{Index: "phase", Value: "Running"}, nil); !errors.Is(err, cache.ErrNoSnapshot) {
+	if _, err := db.Find(t.Context(), deployments, cache.Term{Index: "phase", Value: "Running"}, nil); !errors.Is(err, cache.ErrNoSnapshot) {
 		t.Errorf("Find() = %v of what is not saved", err)
 	}
 }
@@ -73,14 +75,17 @@ func testFindDamaged(t *testing.T, keys *Keyring) {
 	db := open(t, Options{Path: newPath(t), Keys: keys})
 	commit(t, db, bulkBatch(pods, 600))
 	damageOne(t, db, pods)
-	_, err := db.Find(pods, cache.Term{Index: "node", Value: "node-1"}, func(cache.Record) error { return nil })
+	_, err := db.Find(t.Context(), pods, cache.Term{Index: "node", Value: "node-1"}, func(cache.Record) error { return nil })
 	if !errors.Is(err, cache.ErrCorrupt) {
 		t.Errorf("Find() = %v, want ErrCorrupt", err)
 	}
 }
 
 // damageOne changes a bit in the middle of a record, behind the back of what is sealed.
-func damageOne(t *testing.T, db *DB, r cache.Resource) {
+func damageOne(t *testing.T, db *DB, r cache.Resource) { damageOneAt(t, db, r, 300) }
+
+// damageOneAt is damageOne of the record after so many.
+func damageOneAt(t *testing.T, db *DB, r cache.Resource, n int) {
 	t.Helper()
 	name, err := db.vault.resourceName(r)
 	if err != nil {
@@ -90,7 +95,7 @@ func damageOne(t *testing.T, db *DB, r cache.Resource) {
 		objects := bucketAt(tx, rootBucket, resourcesBucket, name, objectsBucket)
 		c := objects.Cursor()
 		c.First()
-		for range 300 {
+		for range n {
 			c.Next()
 		}
 		key, value := c.Next()
@@ -100,5 +105,33 @@ func damageOne(t *testing.T, db *DB, r cache.Resource) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestFindStops: who has enough need not wait for the rest to be read, nor hold it in memory.
+func TestFindStops(t *testing.T) { bothWays(t, testFindStops) }
+
+func testFindStops(t *testing.T, keys *Keyring) {
+	db := open(t, Options{Path: newPath(t), Keys: keys})
+	commit(t, db, bulkBatch(pods, 20_000))
+	damageOneAt(t, db, pods, 19_990) // who reads all meets it
+	enough := errors.New("enough")
+	_, err := db.Find(t.Context(), pods, cache.Term{Index: "phase", Value: "Running"}, func(cache.Record) error { return enough })
+	if !errors.Is(err, enough) {
+		t.Errorf("Find() = %v: all was read, and held, before the first was told", err)
+	}
+}
+
+// TestFindEnds: nobody waits for the end of a search that nobody waits for.
+func TestFindEnds(t *testing.T) { bothWays(t, testFindEnds) }
+
+func testFindEnds(t *testing.T, keys *Keyring) {
+	db := open(t, Options{Path: newPath(t), Keys: keys})
+	commit(t, db, bulkBatch(pods, 2000))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := db.Find(ctx, pods, cache.Term{Index: "phase", Value: "none"}, func(cache.Record) error { return nil })
+	if !errors.Is(err, context.Canceled) || errors.Is(err, cache.ErrCorrupt) {
+		t.Errorf("Find() = %v", err)
 	}
 }

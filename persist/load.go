@@ -2,6 +2,7 @@ package persist
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,11 +60,11 @@ func forEachResource(tx *bbolt.Tx, fn func(name []byte, b *bbolt.Bucket) error) 
 // while yield runs, so yield must not call the DB. An error of yield ends the
 // Load and is returned as it is.
 func (db *DB) Load(r cache.Resource, yield func(cache.Record) error) (cache.Saved, error) {
-	return db.load(r, nil, yield)
+	return db.load(context.Background(), r, nil, yield)
 }
 
-// load loads the records that may have a term; nil: all.
-func (db *DB) load(r cache.Resource, wanted *cache.Term, yield func(cache.Record) error) (cache.Saved, error) {
+// load loads the records that may have a term; nil: all. It ends when ctx does.
+func (db *DB) load(ctx context.Context, r cache.Resource, wanted *cache.Term, yield func(cache.Record) error) (cache.Saved, error) {
 	if _, err := resourceName(r); err != nil {
 		return cache.Saved{}, err
 	}
@@ -88,7 +89,7 @@ func (db *DB) load(r cache.Resource, wanted *cache.Term, yield func(cache.Record
 		}
 		saved = s.saved
 		s.wanted = newNeedle(wanted, s.Indexes)
-		return s.loadObjects(b, func(rec cache.Record) error {
+		return s.loadObjects(ctx, b, func(rec cache.Record) error {
 			yielding = true
 			stopped = yield(rec)
 			yielding = false
@@ -102,6 +103,8 @@ func (db *DB) load(r cache.Resource, wanted *cache.Term, yield func(cache.Record
 		return saved, nil
 	case stopped != nil:
 		return cache.Saved{}, stopped
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return cache.Saved{}, err
 	case errors.Is(err, cache.ErrNoSnapshot), errors.Is(err, ErrClosed), errors.Is(err, ErrReplaced):
 		return cache.Saved{}, fmt.Errorf("%s: %w", r, err)
 	}
@@ -182,14 +185,15 @@ func loadDictionaries(s *shelf, b *bbolt.Bucket) (all map[uint32][]byte, sum uin
 	return all, sum, err
 }
 
-// loadObjects yields every record, in the order of their keys.
-func (s *savedMeta) loadObjects(b *bbolt.Bucket, yield func(cache.Record) error) error {
-	if !s.newShelf().hidden {
-		return s.eachObject(b, yield)
+// loadObjects yields every record, in the order of their keys. Those that are wanted of many come
+// as they are stored: whoever has enough of them need not wait for all to be in memory.
+func (s *savedMeta) loadObjects(ctx context.Context, b *bbolt.Bucket, yield func(cache.Record) error) error {
+	if !s.newShelf().hidden || s.wanted != nil {
+		return s.eachObject(ctx, b, yield)
 	}
 	// They lie in the order of their tokens, which is none.
 	var all []cache.Record
-	err := s.eachObject(b, func(rec cache.Record) error {
+	err := s.eachObject(ctx, b, func(rec cache.Record) error {
 		all = append(all, rec)
 		return nil
 	})
@@ -210,8 +214,8 @@ func (s *savedMeta) loadObjects(b *bbolt.Bucket, yield func(cache.Record) error)
 }
 
 // eachObject yields every record, as they are stored.
-func (s *savedMeta) eachObject(b *bbolt.Bucket, yield func(cache.Record) error) error {
-	r := reading{saved: s, yield: yield}
+func (s *savedMeta) eachObject(ctx context.Context, b *bbolt.Bucket, yield func(cache.Record) error) error {
+	r := reading{ctx: ctx, saved: s, yield: yield}
 	return r.read(b.Bucket(objectsBucket))
 }
 

@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -43,6 +44,7 @@ func (r *objectReader) decode(stored, sealed []byte) (cache.Record, error) {
 // reading reads the records of one resource in the order in which they are stored, and decodes
 // them on all processors. The goroutine that runs it walks along the bucket and yields.
 type reading struct {
+	ctx   context.Context // of who waits for it
 	saved *savedMeta
 	yield func(cache.Record) error
 
@@ -98,6 +100,9 @@ func (r *reading) add(k, v []byte) error {
 	p.keys, p.values = append(p.keys, k), append(p.values, v)
 	if len(p.keys) < readBatch {
 		return nil
+	}
+	if err := r.ctx.Err(); err != nil {
+		return err
 	}
 	for len(r.decoded) >= 2*cache.Workers() {
 		if err := r.yieldOldest(); err != nil {

@@ -39,13 +39,16 @@ func (db *DB) stageLocked(c *change) error {
 
 // stage writes records from *next on, until they are limit bytes.
 func (c *change) stage(tx *bbolt.Tx, m *meta, next *int, limit int) error {
+	if *next > 0 && bucketAt(tx, rootBucket, stagingBucket, c.name) == nil {
+		return errUnstaged // the parts before this one
+	}
 	objects, err := ensureBucket(tx, rootBucket, stagingBucket, c.name, objectsBucket)
 	if err != nil {
 		return err
 	}
 	objects.FillPercent = 1
 	c.values.reset()
-	w := objectWriter{bucket: objects, shelf: c.objects(), meta: m, indexes: newIndexTable(m.Indexes), values: &c.values, fresh: true}
+	w := objectWriter{bucket: objects, shelf: c.objects(), meta: m, indexes: newIndexTable(m.Indexes), values: c.values, fresh: true}
 	for size := 0; *next < len(c.order) && size < limit; *next++ {
 		i := c.order[*next]
 		rec := c.batch.RecordIn(i, &w.terms)

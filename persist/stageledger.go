@@ -61,6 +61,9 @@ const entrySizeHint = element + sealSize
 
 // stage writes entries from *next on, until they are limit bytes.
 func (c *ledgerChange) stage(tx *bbolt.Tx, m *ledgerMeta, next *int, limit int) error {
+	if *next > 0 && bucketAt(tx, rootBucket, stagingBucket, c.stagedName()) == nil {
+		return errUnstaged // the parts before this one
+	}
 	entries, err := ensureBucket(tx, rootBucket, stagingBucket, c.stagedName(), entriesBucket)
 	if err != nil {
 		return err

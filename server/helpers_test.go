@@ -37,7 +37,7 @@ type fakeResource struct {
 	ahead  func(cache.Query) *cache.View
 }
 
-func (f *fakeResource) Ahead(_ context.Context, q cache.Query) *cache.View {
+func (f *fakeResource) Ahead(_ context.Context, _ cache.Scope, q cache.Query) *cache.View {
 	if f.ahead == nil {
 		return nil
 	}

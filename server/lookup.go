@@ -115,7 +115,7 @@ func (s *Server) lookupFor(w http.ResponseWriter, r *http.Request, q *query) (*v
 // readsAhead is a Resource that can answer some questions before all of it is there;
 // *replica.Informer is one.
 type readsAhead interface {
-	Ahead(ctx context.Context, q cache.Query) *cache.View
+	Ahead(ctx context.Context, scope cache.Scope, q cache.Query) *cache.View
 }
 
 // ahead is v, or what it is for q alone, before all of it is there. Whatever refers to other
@@ -125,7 +125,7 @@ func (v *viewed) ahead(ctx context.Context, q *query) *viewed {
 	if !ok || q.watch || q.explain || q.limit > 0 || q.token != "" || q.version != "" {
 		return v
 	}
-	if view := res.Ahead(ctx, q.Query); view != nil {
+	if view := res.Ahead(ctx, v.scope, q.Query); view != nil {
 		return viewIn(v.Resource, v.grant, view)
 	}
 	return v

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -25,7 +26,7 @@ func (g *gated) Load(r cache.Resource, yield func(cache.Record) error) (cache.Sa
 }
 
 // Find finds what has the term, and one that has not, as it may.
-func (g *gated) Find(r cache.Resource, t cache.Term, yield func(cache.Record) error) (cache.Saved, error) {
+func (g *gated) Find(_ context.Context, r cache.Resource, t cache.Term, yield func(cache.Record) error) (cache.Saved, error) {
 	other := false
 	return g.memory.Load(r, func(rec cache.Record) error {
 		if !slices.Contains(rec.Terms, unique.Make(t)) {
@@ -71,7 +72,7 @@ func TestAhead(t *testing.T) {
 	}
 	before := map[string][]string{}
 	for name, q := range asked {
-		v := second.pods().Ahead(t.Context(), q)
+		v := second.pods().Ahead(t.Context(), cache.WholeScope(), q)
 		if v == nil || v.State != cache.Warm || v.Proof.IsZero() {
 			t.Fatalf("%s: %+v, want a View that is warm", name, v)
 		}
@@ -82,7 +83,7 @@ func TestAhead(t *testing.T) {
 		"glob":           {Namespaces: []string{"team-*"}},
 		"two namespaces": {Namespaces: []string{"team-1", "team-2"}},
 	} {
-		if v := second.pods().Ahead(t.Context(), q); v != nil {
+		if v := second.pods().Ahead(t.Context(), cache.WholeScope(), q); v != nil {
 			t.Errorf("%s: is answered ahead, of what nothing is found by", name)
 		}
 	}
@@ -101,7 +102,7 @@ func TestAhead(t *testing.T) {
 	after := map[string][]string{}
 	for name, q := range asked {
 		after[name] = selected(t, second.pods().View(), q)
-		if v := second.pods().Ahead(t.Context(), q); v != nil {
+		if v := second.pods().Ahead(t.Context(), cache.WholeScope(), q); v != nil {
 			t.Errorf("%s: is answered ahead of what is there", name)
 		}
 	}
@@ -163,7 +164,7 @@ func TestNotAhead(t *testing.T) {
 			}
 			r := startRig(t, api, Options{Snapshots: db}, spec)
 			eventually(t, "the snapshot to be read", r.pods().restoring.Load)
-			if v := r.pods().Ahead(t.Context(), team); v != nil {
+			if v := r.pods().Ahead(t.Context(), cache.WholeScope(), team); v != nil {
 				t.Errorf("it is answered from: %+v", v)
 			}
 		})

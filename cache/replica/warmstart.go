@@ -17,7 +17,10 @@ func (i *Informer) restore() {
 		return
 	}
 	i.restoring.Store(true)
-	defer i.restoring.Store(false)
+	defer func() {
+		i.settle() // what is there is answered from what is there
+		i.restoring.Store(false)
+	}()
 	i.factory.loads <- struct{}{}
 	defer func() { <-i.factory.loads }()
 	start := time.Now()
