@@ -2,7 +2,6 @@ package graph
 
 import (
 	"cmp"
-	"encoding/json"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,11 +33,7 @@ type links struct {
 }
 
 // allLinks are those that were entered, to be read into again: there is one for each object.
-// fragments are those that nobody reads into now.
-var (
-	allLinks  = sync.Pool{New: func() any { return new(links) }}
-	fragments = sync.Pool{New: func() any { return new(fragment) }}
-)
+var allLinks = sync.Pool{New: func() any { return new(links) }}
 
 // release gives l to other objects. Its selections are kept by the node.
 func (l *links) release() {
@@ -50,16 +45,63 @@ func (l *links) release() {
 // fragment is the JSON of any reference: the fields of Kubernetes' many types
 // of them together.
 type fragment struct {
-	APIVersion string  `json:"apiVersion"`
-	APIGroup   *string `json:"apiGroup"`
-	Group      *string `json:"group"`
-	Kind       string  `json:"kind"`
-	Namespace  string  `json:"namespace"`
-	Name       string  `json:"name"`
-	SecretName string  `json:"secretName"`
-	ClaimName  string  `json:"claimName"`
-	UID        string  `json:"uid"`
-	Optional   bool    `json:"optional"`
+	apiVersion, kind, namespace, name, secretName, claimName, uid string
+	apiGroup, group                                               *string
+	optional                                                      bool
+}
+
+// read reads an object of a valid document. It reports false where a field has a value of
+// another kind than it should.
+func (f *fragment) read(object []byte) bool {
+	for parts := rawjson.NewLazy(object).Parts(); ; {
+		key, plain, value, ok := parts.Next()
+		if !ok {
+			return true
+		}
+		if !f.field(rawjson.KeyText(key, plain), value) {
+			return false
+		}
+	}
+}
+
+func (f *fragment) field(name string, value rawjson.Lazy) bool {
+	text := func(into *string) bool {
+		if value.Kind() == rawjson.String {
+			*into = value.Text()
+			return true
+		}
+		return value.Kind() == rawjson.Null
+	}
+	there := func(into **string) bool {
+		if value.Kind() == rawjson.String {
+			*into = new(string)
+		}
+		return text(*into)
+	}
+	switch name {
+	case "apiVersion":
+		return text(&f.apiVersion)
+	case "apiGroup":
+		return there(&f.apiGroup)
+	case "group":
+		return there(&f.group)
+	case "kind":
+		return text(&f.kind)
+	case "namespace":
+		return text(&f.namespace)
+	case "name":
+		return text(&f.name)
+	case "secretName":
+		return text(&f.secretName)
+	case "claimName":
+		return text(&f.claimName)
+	case "uid":
+		return text(&f.uid)
+	case "optional":
+		f.optional = value.Kind() == rawjson.Bool && value.Text() == "true"
+		return value.Kind() == rawjson.Bool || value.Kind() == rawjson.Null
+	}
+	return true
 }
 
 // read takes the links out of o. If that fails the object has none.
@@ -127,26 +169,24 @@ func (c *compiled) read(v rawjson.Value, namespace string) (reference, bool) {
 		ref.key.Name = string(v.Text)
 		return ref, ref.key.Name != "" && c.To != ""
 	case rawjson.Object:
-		f := fragments.Get().(*fragment)
-		defer fragments.Put(f)
-		*f = fragment{}
-		if json.Unmarshal(v.Text, f) != nil {
+		var f fragment
+		if !f.read(v.Text) {
 			return ref, false
 		}
-		return c.readFragment(ref, *f)
+		return c.readFragment(ref, &f)
 	default:
 		return ref, false
 	}
 }
 
-func (c *compiled) readFragment(ref reference, f fragment) (reference, bool) {
-	ref.key.Name = cmp.Or(f.Name, f.SecretName, f.ClaimName)
-	ref.key.Namespace = cmp.Or(f.Namespace, ref.key.Namespace)
-	ref.optional = f.Optional
+func (c *compiled) readFragment(ref reference, f *fragment) (reference, bool) {
+	ref.key.Name = cmp.Or(f.name, f.secretName, f.claimName)
+	ref.key.Namespace = cmp.Or(f.namespace, ref.key.Namespace)
+	ref.optional = f.optional
 	if c.byUID {
-		ref.uid = f.UID
+		ref.uid = f.uid
 	}
-	if ref.key.Name == "" || c.only != "" && f.Kind != c.only {
+	if ref.key.Name == "" || c.only != "" && f.kind != c.only {
 		return ref, false
 	}
 	if c.To != "" {
@@ -161,19 +201,19 @@ func (c *compiled) readFragment(ref reference, f fragment) (reference, bool) {
 
 // groupKind is what the reference says it names, completed by what it means
 // when it does not.
-func (f fragment) groupKind(def schema.GroupKind) schema.GroupKind {
-	kind := schema.GroupKind{Group: def.Group, Kind: cmp.Or(f.Kind, def.Kind)}
+func (f *fragment) groupKind(def schema.GroupKind) schema.GroupKind {
+	kind := schema.GroupKind{Group: def.Group, Kind: cmp.Or(f.kind, def.Kind)}
 	switch {
-	case f.APIVersion != "":
-		gv, err := schema.ParseGroupVersion(f.APIVersion)
+	case f.apiVersion != "":
+		gv, err := schema.ParseGroupVersion(f.apiVersion)
 		if err != nil {
 			return schema.GroupKind{}
 		}
 		kind.Group = gv.Group
-	case f.APIGroup != nil:
-		kind.Group = *f.APIGroup
-	case f.Group != nil:
-		kind.Group = *f.Group
+	case f.apiGroup != nil:
+		kind.Group = *f.apiGroup
+	case f.group != nil:
+		kind.Group = *f.group
 	}
 	return kind
 }
