@@ -53,7 +53,11 @@ func (s *Server) keepAll(ctx context.Context) {
 // keepHealth keeps what is known of the health of every cluster up to date until ctx ends.
 func (s *Server) keepHealth(ctx context.Context) {
 	s.keep(ctx, "health", nil, func(ctx context.Context, cluster string) error {
-		_, err := s.relations.health(cluster).Revision(ctx)
+		h := s.relations.health(cluster)
+		if err := h.Prepare(ctx); err != nil {
+			return err
+		}
+		_, err := h.Revision(ctx) // also where only time has passed
 		return err
 	})
 }

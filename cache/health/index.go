@@ -119,6 +119,10 @@ func (x *Index) Revision(ctx context.Context) (uint64, error) {
 	return x.revision, nil
 }
 
+// Prepare brings the Index up to date with a third of a processor, as long as nobody asks: a
+// first look at all objects comes right after they are there, beside events and the first save.
+func (x *Index) Prepare(ctx context.Context) error { return x.updater.Prepare(ctx) }
+
 // current brings the Index up to date and locks it for reading. After an error it is not
 // locked.
 func (x *Index) current(ctx context.Context) (now time.Time, err error) {

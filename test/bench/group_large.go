@@ -67,6 +67,7 @@ type large struct {
 	server       *peerProcess
 	questions    []question
 	answers      map[string]answer // that are right, by question
+	body         []byte            // of the last answer, to be read into again
 
 	coldCPU            float64   // seconds, until all pods are there
 	saving, calm       []float64 // seconds, of each event while the first save is under way, and when nothing is

@@ -78,8 +78,9 @@ func (l *large) askOne(ctx context.Context, i *informerd, q question) (seconds f
 	}
 	runtime.GC() // what is left of the answers before would be collected beside this question
 	start := time.Now()
-	body, err := fetch(ctx, i.http, nil, i.url+"/v1/resources/pods/objects?"+params.Encode())
+	body, err := fetch(ctx, i.http, l.body, i.url+"/v1/resources/pods/objects?"+params.Encode())
 	took := time.Since(start).Seconds()
+	l.body = body // the next answer needs no other memory
 	if err != nil {
 		return 0, err
 	}

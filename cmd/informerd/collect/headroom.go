@@ -12,7 +12,7 @@ const (
 	// headroom is how much garbage may lie about, in bytes. What a copy holds lives long, and
 	// most of it is bytes that the collector need not look into: to let as much garbage lie
 	// about as a large copy takes would double its memory for nothing.
-	headroom = 256 << 20
+	headroom = 224 << 20
 	// often is the least percent of what is live, however much that is: each collection looks
 	// at all of it.
 	often = 20
