@@ -287,6 +287,9 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 	return nil
 }
 
+// restsFor is how many times as long as a bit took a Prepare rests after it.
+const restsFor = 2
+
 // readBatch appends to all what it reads of objects: as fast as it can, or, where nobody waits,
 // bit by bit with a rest after each.
 func (u *Updater[R]) readBatch(ctx context.Context, r cache.Resource, objects []*cache.Object, all []R) ([]R, error) {
@@ -300,7 +303,7 @@ func (u *Updater[R]) readBatch(ctx context.Context, r cache.Resource, objects []
 			all = append(all, u.sink.Read(r, o))
 		}
 		objects = objects[n:]
-		rest := time.NewTimer(2 * time.Since(began))
+		rest := time.NewTimer(restsFor * time.Since(began))
 		select {
 		case <-rest.C:
 		case <-hurry:

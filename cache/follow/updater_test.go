@@ -336,14 +336,14 @@ func TestPrepare(t *testing.T) {
 				began := time.Now()
 				prepared := make(chan error, 1)
 				go func() { prepared <- u.Prepare(t.Context()) }()
-				want, most := 2*objects*time.Millisecond, 1
+				want, most := (1+restsFor)*objects*time.Millisecond, 1
 				if arrives > 0 {
 					time.Sleep(arrives)
 					if err := u.Update(t.Context(), locker(func() {})); err != nil {
 						t.Error(err)
 					}
 					most = min(cache.Workers(), batch/32) // as many as find something to read
-					want = arrives + aBit + time.Duration(float64(objects-arrives.Milliseconds()/2)/float64(most))*time.Millisecond
+					want = arrives + aBit + time.Duration(float64(objects-arrives.Milliseconds()/(1+restsFor))/float64(most))*time.Millisecond
 				}
 				if err := <-prepared; err != nil {
 					t.Error(err)
@@ -423,7 +423,7 @@ func TestGoneAfterPart(t *testing.T) {
 		sink := &slow{entered: entered{}}
 		u := NewUpdater(func() []Resource { return resources }, sink)
 		defer u.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), batch*5/2*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), ((1+restsFor)*batch+batch/2)*time.Millisecond)
 		defer cancel()
 		if err := u.Prepare(ctx); err == nil {
 			t.Fatal("no error of a context that ended")
