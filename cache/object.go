@@ -183,14 +183,7 @@ func (o *Object) ReadJSON(read func(plain []byte) error) error {
 
 // Terms lists the object's indexed values: namespace, labels, owners, then the
 // configured indexes.
-func (o *Object) Terms() []Term {
-	held := o.terms()
-	terms := make([]Term, held.len())
-	for i := range terms {
-		terms[i] = held.at(i).Value()
-	}
-	return terms
-}
+func (o *Object) Terms() []Term { return slices.Collect(o.EachTerm()) }
 
 // EachTerm are Terms, one after the other.
 func (o *Object) EachTerm() iter.Seq[Term] {

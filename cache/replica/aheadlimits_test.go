@@ -33,16 +33,24 @@ func askAhead(t *testing.T, i *Informer, q cache.Query) <-chan *cache.View {
 	return answer
 }
 
+// outlasted is an answer ahead of a snapshot that may be read by now, and that is given when it
+// may go on from what it has found.
+func outlasted(t *testing.T) (r *rig, db *pausing, answer <-chan *cache.View) {
+	t.Helper()
+	api := newFakeAPI(t)
+	db = &pausing{&gated{savedPods(t, api), make(chan struct{})}, make(chan struct{}), make(chan struct{})}
+	r = startRig(t, api, Options{Snapshots: db})
+	eventually(t, "the snapshot to be read", r.pods().restoring.Load)
+	answer = askAhead(t, r.pods(), cache.Query{Namespaces: []string{"team-1"}})
+	<-db.finding
+	close(db.gate)
+	return r, db, answer
+}
+
 // TestAheadTakenAway: what a rule newly redacts is in no answer ahead of the snapshot either once
 // Apply has returned.
 func TestAheadTakenAway(t *testing.T) {
-	api := newFakeAPI(t)
-	db := &pausing{&gated{savedPods(t, api), make(chan struct{})}, make(chan struct{}), make(chan struct{})}
-	r := startRig(t, api, Options{Snapshots: db})
-	eventually(t, "the snapshot to be read", r.pods().restoring.Load)
-	answer := askAhead(t, r.pods(), cache.Query{Namespaces: []string{"team-1"}})
-	<-db.finding
-	close(db.gate)
+	r, db, answer := outlasted(t)
 	spec := fakeSpec
 	spec.Redact = []string{"spec.value"}
 	if err := r.Apply("c", []cache.Spec{spec}); err != nil {
@@ -63,13 +71,7 @@ func TestAheadTakenAway(t *testing.T) {
 // TestAheadTooLate: an answer that was begun before the snapshot was read is not given after that
 // which is newer may have been seen.
 func TestAheadTooLate(t *testing.T) {
-	api := newFakeAPI(t)
-	db := &pausing{&gated{savedPods(t, api), make(chan struct{})}, make(chan struct{}), make(chan struct{})}
-	r := startRig(t, api, Options{Snapshots: db})
-	eventually(t, "the snapshot to be read", r.pods().restoring.Load)
-	answer := askAhead(t, r.pods(), cache.Query{Namespaces: []string{"team-1"}})
-	<-db.finding
-	close(db.gate)
+	r, db, answer := outlasted(t)
 	r.becomes(t, cache.Live)
 	db.found <- struct{}{}
 	if v := <-answer; v != nil && v.State != cache.Live {
