@@ -48,21 +48,28 @@ func TestRows(t *testing.T) {
 func TestTable(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		hashes := uint64(1) << (1 + r.IntN(16))
-		hashOf := func(n uint32) uint64 { return uint64(n) * 0x9e3779b97f4a7c15 >> 40 % hashes }
+		few := r.IntN(2) == 0 // most hashes are of several numbers
+		hashOf := func(n uint32) uint64 {
+			if few {
+				n /= 8
+			}
+			return uint64(n) * 0x9e3779b97f4a7c15
+		}
 		var table Table
 		want := map[uint32]bool{}
-		for step := range 4000 {
-			n := r.Uint32N(1 << (3 + step/500))
+		parts := 0
+		for step := range 40_000 {
+			n := r.Uint32N(1 << (3 + step/2500))
 			switch {
 			case want[n]:
 				table.Remove(n, hashOf)
 				delete(want, n)
-			case step < 3000 || r.IntN(4) == 0:
+			case step < 30_000 || r.IntN(4) == 0:
 				table.Add(n, hashOf)
 				want[n] = true
 			}
-			probe := r.Uint32N(1 << (3 + step/500))
+			parts = max(parts, len(table.parts))
+			probe := r.Uint32N(1 << (3 + step/2500))
 			if _, found := table.Find(hashOf(probe), func(m uint32) bool { return m == probe }); found != want[probe] {
 				t.Fatalf("seed %d, step %d: %d is found: %v", seed, step, probe, found)
 			}
@@ -73,8 +80,11 @@ func TestTable(t *testing.T) {
 		for n := range want {
 			table.Remove(n, hashOf)
 		}
-		if table.Len() != 0 || len(table.slots) != leastSlots {
-			t.Errorf("seed %d: emptied it has %d numbers in %d slots", seed, table.Len(), len(table.slots))
+		if table.Len() != 0 || table.parts != nil {
+			t.Errorf("seed %d: emptied it has %d numbers in %d parts", seed, table.Len(), len(table.parts))
+		}
+		if parts != manyParts {
+			t.Errorf("seed %d: it was never large", seed)
 		}
 	}
 }
