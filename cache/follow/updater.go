@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"hash/maphash"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -260,26 +261,12 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 	if d.Whole || !d.View.Readable() {
 		gone = u.leftOut(r, d.Objects)
 	}
-	changed := slices.DeleteFunc(d.Objects, func(o *cache.Object) bool {
-		if o.ResourceVersion() == "" {
-			return false // some aggregated API servers send none: it may be any version
-		}
-		stamp, ok := u.sink.Stamp(r, o.Key())
-		return ok && stamp == Stamp(o)
-	})
 	u.loaded[r] = true
 	for keys := range slices.Chunk(gone, batch) { // questions about counts may come in between
 		u.sink.Enter(r, nil, keys)
 	}
-	read := make([]R, 0, min(batch, len(changed)))
-	for objects := range slices.Chunk(changed, batch) {
-		var err error
-		if read, err = u.readBatch(ctx, r, objects, read[:0]); err != nil {
-			return err
-		}
-		u.sink.Enter(r, read, nil)
-		clear(read)
-		clear(objects) // what is replaced meanwhile need not wait for the last of them
+	if err := u.enterAll(ctx, r, d.Objects); err != nil {
+		return err
 	}
 	if !d.View.Readable() {
 		delete(u.loaded, r)
@@ -290,34 +277,74 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 // restsFor is how many times as long as a bit took a Prepare rests after it.
 const restsFor = 2
 
-// readBatch appends to all what it reads of objects: as fast as it can, or, where nobody waits,
-// bit by bit with a rest after each.
-func (u *Updater[R]) readBatch(ctx context.Context, r cache.Resource, objects []*cache.Object, all []R) ([]R, error) {
-	for ctx.Value(unhurried{}) != nil && len(objects) > 0 && ctx.Err() == nil {
-		hurry := u.haste.begun()
-		if hurry == nil {
-			break
+// enterAll enters those of objects that the Sink has not: a batch at a time and as fast as it
+// can, or, where nobody waits, bit by bit with a rest after each. Events need a processor now
+// and then, and a goroutine that computes keeps it for 10 ms.
+func (u *Updater[R]) enterAll(ctx context.Context, r cache.Resource, objects []*cache.Object) error {
+	read := make([]R, 0, min(batch, len(objects)))
+	for len(objects) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		began, n := time.Now(), min(bit, len(objects))
-		for _, o := range objects[:n] {
-			all = append(all, u.sink.Read(r, o))
+		n, began := batch, time.Now()
+		hurry := u.unhurried(ctx)
+		if hurry != nil {
+			n = bit
 		}
+		n = min(n, len(objects))
+		read = u.enterSome(r, objects[:n], read[:0], hurry == nil)
 		objects = objects[n:]
-		rest := time.NewTimer(restsFor * time.Since(began))
-		select {
-		case <-rest.C:
-		case <-hurry:
-		case <-ctx.Done():
+		if hurry != nil && len(objects) > 0 {
+			u.rest(ctx, restsFor*time.Since(began), hurry)
 		}
-		rest.Stop()
 	}
-	if err := ctx.Err(); err != nil && len(objects) > 0 {
-		return nil, err
+	return nil
+}
+
+// unhurried is nil if somebody waits, and else closed when somebody does.
+func (u *Updater[R]) unhurried(ctx context.Context) (hurry <-chan struct{}) {
+	if ctx.Value(unhurried{}) == nil {
+		return nil
 	}
-	n := len(all)
-	all = slices.Grow(all, len(objects))[:n+len(objects)]
-	u.readAll(r, objects, all[n:])
-	return all, nil
+	return u.haste.begun()
+}
+
+func (u *Updater[R]) rest(ctx context.Context, d time.Duration, hurry <-chan struct{}) {
+	rest := time.NewTimer(d)
+	defer rest.Stop()
+	select {
+	case <-rest.C:
+	case <-hurry:
+	case <-ctx.Done():
+	}
+}
+
+// enterSome is enterAll of a few objects, which are read into read, on all processors or on this
+// one. It forgets the objects: what is replaced meanwhile need not wait for the last of them.
+func (u *Updater[R]) enterSome(r cache.Resource, objects []*cache.Object, read []R, everywhere bool) []R {
+	changed := slices.DeleteFunc(objects, func(o *cache.Object) bool { return u.has(r, o) })
+	read = read[:len(changed)]
+	if everywhere {
+		u.readAll(r, changed, read)
+	} else {
+		for i, o := range changed {
+			read[i] = u.sink.Read(r, o)
+			runtime.Gosched() // an event that has come meanwhile goes first
+		}
+	}
+	u.sink.Enter(r, read, nil)
+	clear(read)
+	clear(objects)
+	return read
+}
+
+// has reports whether o is entered as it is.
+func (u *Updater[R]) has(r cache.Resource, o *cache.Object) bool {
+	if o.ResourceVersion() == "" {
+		return false // some aggregated API servers send none: it may be any version
+	}
+	stamp, ok := u.sink.Stamp(r, o.Key())
+	return ok && stamp == Stamp(o)
 }
 
 // leftOut lists what was entered and is not among objects.
