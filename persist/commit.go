@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"time"
 	"unique"
@@ -263,14 +264,32 @@ func newChange(b *cache.Batch, v *vault, values *arena) (*change, error) {
 	}
 	// bbolt inserts in key order much faster than in any other.
 	if v == nil {
-		slices.SortStableFunc(c.order, func(i, j int) int { return b.Key(i).Compare(b.Key(j)) })
+		sortOrder(c.order, func(i, j int) int { return b.Key(i).Compare(b.Key(j)) })
 		return c, nil
 	}
 	if c.tokens, err = c.makeTokens(); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(c.order, func(i, j int) int { return bytes.Compare(c.token(i), c.token(j)) })
+	sortOrder(c.order, func(i, j int) int { return bytes.Compare(c.token(i), c.token(j)) })
 	return c, nil
+}
+
+// sortOrder sorts what mostly is sorted, as a Reset is whose keys are not encrypted.
+func sortOrder(order []int, compare func(i, j int) int) {
+	if !isSorted(order, compare) {
+		slices.SortStableFunc(order, compare)
+	}
+}
+
+func isSorted(order []int, compare func(i, j int) int) bool {
+	const piece = 1024
+	for start := 0; start < len(order); start += piece {
+		if !slices.IsSortedFunc(order[start:min(start+piece+1, len(order))], compare) {
+			return false
+		}
+		runtime.Gosched() // see yieldEvery
+	}
+	return true
 }
 
 func (c *change) makeTokens() (tokens []byte, err error) {

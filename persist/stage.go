@@ -2,6 +2,7 @@ package persist
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -14,6 +15,14 @@ import (
 // only moves that bucket to its place. What a crash leaves in the staging
 // bucket is removed at Open.
 
+// partsOfOne is how many parts are written of what might have been one transaction: to write
+// one keeps a processor for milliseconds at a time.
+const partsOfOne = 4
+
+// yieldEvery is after how many records whoever waits for a processor gets it: a goroutine keeps
+// its own for 10 ms, and an event would wait for it.
+const yieldEvery = 32
+
 // stageLocked writes the records of c to the staging bucket.
 func (db *DB) stageLocked(c *change) error {
 	m := new(meta)
@@ -24,7 +33,7 @@ func (db *DB) stageLocked(c *change) error {
 		start, before, began := next, *m, time.Now()
 		err = db.writeUnder(c.vault, func(tx *bbolt.Tx) error {
 			next, *m = start, before // the transaction may be run again
-			return c.stage(tx, m, &next, db.options.stageBytes)
+			return c.stage(tx, m, &next, db.options.stageBytes/partsOfOne)
 		})
 		if next < len(c.order) { // other commits wait, notes of ledgers do not
 			db.options.Pause(time.Since(began))
@@ -56,6 +65,9 @@ func (c *change) stage(tx *bbolt.Tx, m *meta, next *int, limit int) error {
 			return err
 		}
 		size += recordSizeHint(&rec)
+		if *next%yieldEvery == 0 {
+			runtime.Gosched()
+		}
 	}
 	m.Indexes = w.indexes.names
 	return nil
