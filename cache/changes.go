@@ -2,6 +2,7 @@ package cache
 
 import (
 	"maps"
+	"runtime"
 	"slices"
 )
 
@@ -61,6 +62,7 @@ func (s *Store) SaveVersions() {
 // Subscription that begins after TakeChanges has returned sees every event up to the
 // versions of the batch, and maybe later ones.
 func (s *Store) TakeChanges() (Batch, bool) {
+	room := s.roomForDictionaries()
 	s.mu.Lock()
 	if s.closed || !s.syncedLocked() || !s.dirty.reset && !s.dirty.versions && len(s.dirty.keys) == 0 {
 		s.mu.Unlock()
@@ -69,7 +71,7 @@ func (s *Store) TakeChanges() (Batch, bool) {
 	taken := s.dirty
 	s.dirty = changes{saved: taken.saved, compared: taken.compared}
 	if taken.reset {
-		s.dirty.saved, s.dirty.compared = map[uint32]struct{}{}, nil
+		s.dirty.saved, s.dirty.compared = room.saved, nil
 	}
 	b := Batch{Reset: taken.reset, Saved: Saved{
 		Spec:             s.specLocked(),
@@ -79,17 +81,19 @@ func (s *Store) TakeChanges() (Batch, bool) {
 		Terms:            termsVersion,
 		Objects:          s.contents.len(),
 	}}
-	fresh := s.takeDictionariesLocked(&b)
+	fresh := s.takeDictionariesLocked(&b, room)
 	objects := s.treeLocked()
 	s.mu.Unlock()
-	for _, d := range fresh {
+	for i, d := range fresh {
 		b.Saved.Dictionaries[d.id] = d.saved()
+		yield(i)
 	}
 
 	if taken.reset {
 		b.Objects = make([]*Object, 0, objects.Len())
 		objects.Scan(func(e entry) bool {
 			b.Objects = append(b.Objects, e.obj)
+			yield(len(b.Objects))
 			return true
 		})
 		return b, true
@@ -104,11 +108,38 @@ func (s *Store) TakeChanges() (Batch, bool) {
 	return b, true
 }
 
+// yield lets who waits for a processor have this one now and then in the course of i: a loop over
+// a million objects keeps it for 10 ms at a time, and an event would wait for it.
+func yield(i int) {
+	if i%64 == 0 {
+		runtime.Gosched()
+	}
+}
+
+// dictionaryRoom is memory for takeDictionariesLocked. Who allocates may have to help a collection
+// of garbage for 100 ms, and events wait for the lock.
+type dictionaryRoom struct {
+	fresh         []*dictionary
+	needed, saved map[uint32]struct{}
+}
+
+// roomForDictionaries has room for all that there are, if all may have to be looked at.
+func (s *Store) roomForDictionaries() dictionaryRoom {
+	s.mu.Lock()
+	c, n := s.contents, 0
+	if s.dirty.reset || s.dirty.compared != c || c.renewed == nil {
+		n = len(c.packed) + len(c.templates)
+	}
+	s.mu.Unlock()
+	n += n / 8 // some may come before they are taken
+	return dictionaryRoom{make([]*dictionary, 0, n), make(map[uint32]struct{}, n), make(map[uint32]struct{}, n)}
+}
+
 // takeDictionariesLocked returns the dictionaries that the snapshot does not have yet, and names
 // those that none of its records refers to after this batch: all that differs from what is
 // held is in it.
-func (s *Store) takeDictionariesLocked(b *Batch) (fresh []*dictionary) {
-	c := s.contents
+func (s *Store) takeDictionariesLocked(b *Batch, room dictionaryRoom) []*dictionary {
+	c, fresh := s.contents, room.fresh
 	saved := s.dirty.saved
 	need := func(d *dictionary) {
 		if _, ok := saved[d.id]; !ok {
@@ -131,7 +162,7 @@ func (s *Store) takeDictionariesLocked(b *Batch) (fresh []*dictionary) {
 			}
 		}
 	} else {
-		needed := make(map[uint32]struct{}, len(c.packed)+len(c.templates))
+		needed := room.needed
 		for d := range c.needed() {
 			needed[d.id] = struct{}{}
 			need(d)

@@ -55,7 +55,7 @@ func (h Holdings) All() iter.Seq2[uint32, *Object] {
 func (h Holdings) Newest(n int) []*Object {
 	var newest []*Object
 	for _, o := range h.All() {
-		if len(newest) == n && !Newer(o.ResourceVersion(), newest[n-1].ResourceVersion()) {
+		if len(newest) == n && noNewer(o.ResourceVersion(), newest[n-1].ResourceVersion()) {
 			continue
 		}
 		at := slices.IndexFunc(newest, func(p *Object) bool { return Newer(o.ResourceVersion(), p.ResourceVersion()) })
@@ -67,6 +67,10 @@ func (h Holdings) Newest(n int) []*Object {
 	}
 	return newest
 }
+
+// noNewer reports whether number a is not more than b; both are decimal, as resourceVersions that can be
+// compared are. Events wait while a million are.
+func noNewer(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a <= b }
 
 // Selects reports whether the Store keeps an object, as far as it is not the API server that
 // selects.

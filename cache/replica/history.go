@@ -151,6 +151,22 @@ func (s *source) judgeVersion(ctx context.Context, version string) judgement {
 	return judgement{}
 }
 
+// newest are the newest objects held, the newest first.
+func (s *source) newest() []*cache.Object {
+	now := s.store.Versions()[s.namespace]
+	s.mu.Lock()
+	listed, newest := s.listed, s.newestListed
+	s.mu.Unlock()
+	held := s.store.Holdings(s.namespace)
+	if listed == now && newest != nil && !slices.ContainsFunc(newest, func(o *cache.Object) bool {
+		as, _, ok := held.Get(o.Key())
+		return !ok || as.UID() != o.UID() || as.ResourceVersion() != o.ResourceVersion()
+	}) {
+		return newest
+	}
+	return held.Newest(newestAsked)
+}
+
 // judgeNewest compares the newest objects held with what etcd has. Everything up
 // to version is held: what is no newer there must be the same here. asked says that
 // judgeVersion has been: another informerd may have reached version in its copy of the
@@ -158,7 +174,7 @@ func (s *source) judgeVersion(ctx context.Context, version string) judgement {
 func (s *source) judgeNewest(ctx context.Context, version string, asked bool) judgement {
 	ctx, answer := withAnswer(ctx)
 	var gone, unsure []*cache.Object // those unsure are gone, or were changed since
-	for _, o := range s.store.Holdings(s.namespace).Newest(newestAsked) {
+	for _, o := range s.newest() {
 		meta, err := s.objectMetadata(ctx, s.path(o.Namespace())+"/"+o.Name())
 		if !asked && answer.ofReplica() {
 			if j := s.judgeVersion(ctx, version); j.verdict != same {

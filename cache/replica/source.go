@@ -120,6 +120,8 @@ type source struct {
 	lagged   time.Time // when it was last looked into why bookmarks are behind
 	served   string    // version of the API servers that the copy was last listed from in full
 	listed   string    // version of the last list or comparison that was entered
+	// newestListed are the newest objects as of listed, if they were looked up.
+	newestListed []*cache.Object
 }
 
 // promise is a bookmark that the sink is about to get: it proves the copy to have
