@@ -45,6 +45,8 @@ func TestBadInput(t *testing.T) {
 		{objects + "?fields=a..b", 400, "fields", ""},
 		{objects + "?fields=a[", 400, "fields", ""},
 		{objects + "?pretty=perhaps", 400, "pretty", "neither true nor false"},
+		{objects + "?pretty=items&output=csv", 400, "pretty", "output=csv"},
+		{objects + "?watch=true&pretty=items", 400, "pretty", "watch=true"},
 		{objects + "?watch=perhaps", 400, "watch", "neither true nor false"},
 		{objects + "?watch=true&limit=5", 400, "limit", "watch=true"},
 		{objects + "?watch=true&continue=x", 400, "continue", "watch=true"},

@@ -101,6 +101,29 @@ func TestObjectsAreServedAsTheyAre(t *testing.T) {
 	}
 }
 
+// TestItemsInLines: pretty=items is the list as it is, but each item begins a line.
+func TestItemsInLines(t *testing.T) {
+	w := newWorld(t)
+	for _, path := range []string{
+		"/v1/resources/pods/objects?", "/v1/resources/pods/objects?namespace=b", "/v1/resources/pods/objects?namespace=x",
+		"/v1/query?resources=pods,nodes", "/v1/resources/pods/indexes/node/n1?",
+	} {
+		plain, lines := w.get(t, path).Body.String(), w.get(t, path+"&pretty=items").Body.String()
+		if got := strings.ReplaceAll(lines, "\n", "") + "\n"; got != plain {
+			t.Errorf("%s: got\n%s\nwant\n%s", path, got, plain)
+		}
+		var list struct{ Items []json.RawMessage }
+		if err := json.Unmarshal([]byte(plain), &list); err != nil {
+			t.Fatal(err)
+		}
+		for i, item := range list.Items {
+			if !strings.Contains(lines, "\n"+string(item)) {
+				t.Errorf("%s: item %d begins no line of\n%s", path, i, lines)
+			}
+		}
+	}
+}
+
 func TestFields(t *testing.T) {
 	w := newWorld(t)
 	got := w.get(t, "/v1/resources/pods/objects?namespace=a&fields=metadata.name,status.phase").Body.String()

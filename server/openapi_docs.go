@@ -115,7 +115,7 @@ func oneOf(words ...any) openSchema {
 // parameterDocs describes every parameter; docs/api.md says more.
 var parameterDocs = map[string]parameterDoc{
 	"cluster":         {"Name of the cluster; needed only when there are several", text},
-	"pretty":          {"Indented JSON", boolean},
+	"pretty":          {"Indented JSON; of objects also items: each item of a list begins a line", oneOf("false", "true", prettyItems)},
 	"namespace":       {"Namespaces to look in, globs allowed; any of them", text},
 	"resources":       {"Resources to ask, separated by commas, globs allowed: pods,*.apps; default all", text},
 	"labelSelector":   {"Kubernetes' grammar: app=web,tier in (a,b),!legacy", text},

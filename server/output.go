@@ -70,6 +70,8 @@ func newListWriter(v view) listWriter {
 		return &columnWriter{csvWriter: newCSVWriter(v.columns)}
 	case v.pretty:
 		return &prettyWriter{}
+	case v.lines:
+		return linesWriter{}
 	default:
 		return jsonWriter{}
 	}
@@ -99,6 +101,23 @@ func (jsonWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
 }
 
 func (jsonWriter) foot(dst []byte, _ *listing) []byte { return append(dst, "]}\n"...) }
+
+// linesWriter writes the same, and each item on a line of its own.
+type linesWriter struct{ jsonWriter }
+
+func (linesWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
+	if i > 0 {
+		dst = append(dst, ',')
+	}
+	return l.item(append(dst, '\n'), i)
+}
+
+func (linesWriter) foot(dst []byte, l *listing) []byte {
+	if l.count > 0 {
+		dst = append(dst, '\n')
+	}
+	return append(dst, "]}\n"...)
+}
 
 // prettyWriter writes the same for people.
 type prettyWriter struct{ scratch }

@@ -18,7 +18,12 @@ type view struct {
 	output     output
 	uncounted  bool // count=none
 	pretty     bool
+	lines      bool // each item of a list begins a line
 }
+
+// prettyItems, in the place of true, asks for a list in which each item begins a line, as cheap
+// as one without lines.
+const prettyItems = "items"
 
 // column is one of a table: its name, and where in an item its cells are.
 type column struct {
@@ -33,13 +38,15 @@ const partialVersion = "meta.k8s.io/v1"
 var defaultColumns = []string{"kind", "metadata.namespace", "metadata.name"}
 
 func parseView(p params) (v view, err error) {
-	if v.pretty, err = p.flag("pretty"); err != nil {
-		return v, err
+	if v.lines = p.Get("pretty") == prettyItems; !v.lines {
+		if v.pretty, err = p.flag("pretty"); err != nil {
+			return v, err
+		}
 	}
 	if v.output, err = parseOutput(p.Get("output"), p.Has("output")); err != nil {
 		return v, err
 	}
-	if v.pretty && v.output != outputJSON {
+	if (v.pretty || v.lines) && v.output != outputJSON {
 		return v, invalid("pretty", "not possible together with output=%s", v.output)
 	}
 	kind, err := p.oneOf("view", "full", "full", "metadata", "table")

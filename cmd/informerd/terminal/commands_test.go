@@ -3,6 +3,7 @@ package terminal
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -259,6 +260,30 @@ func TestGetGone(t *testing.T) {
 	for _, form := range []string{"yaml", "json"} {
 		if r := runCommand(t.Context(), "get", "pods/a", "-n", "shop", "-o", form, "--server", s.URL); r.code != ExitNo || r.out != "" || !strings.Contains(r.err, "not found") {
 			t.Errorf("%s: %+v", form, r)
+		}
+	}
+}
+
+// TestListInLines: what is no terminal gets a List in which each object is a line.
+func TestListInLines(t *testing.T) {
+	w := newWorld(t)
+	for _, line := range []string{"get pods -A -o json", "get cm,deploy -A -o json", "get cm/one deploy/web -n shop -o json", "get pods -n none -o json"} {
+		r := w.run(t, strings.Fields(line)...)
+		var list struct {
+			Kind  string
+			Items []json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(r.out), &list); err != nil || !strings.HasSuffix(list.Kind, "List") || r.code != 0 {
+			t.Fatalf("%s: %v, %+v", line, err, r)
+		}
+		lines := strings.Split(r.out, "\n")
+		for i, item := range list.Items {
+			if got := strings.TrimSuffix(lines[i+1], ","); got != string(item) {
+				t.Errorf("%s: line %d is %s, want %s", line, i+1, got, item)
+			}
+		}
+		if want := len(list.Items) > 0; strings.HasSuffix(r.out, "\n]}\n") != want {
+			t.Errorf("%s: it ends with %q", line, r.out[max(0, len(r.out)-20):])
 		}
 	}
 }
