@@ -57,9 +57,6 @@ type commandLine struct {
 	text  string
 	what  string // text without names that each run has others of; empty: text
 	lines int
-	// whole says that it carries every object in full: how long that takes is up to how
-	// large they are.
-	whole bool
 }
 
 // commandLines are those of docs/cli.md, about things that there are.
@@ -87,7 +84,7 @@ func (c *terminalCommands) commandLines(ctx context.Context) ([]commandLine, err
 		{text: "get pods -A -o name", lines: all},
 		{text: "get pods -A -o csv", lines: all},
 		{text: "get pods -A -o custom-columns=N:.metadata.name,I:.spec.containers[*].image", lines: all},
-		{text: "get pods -A -o json", lines: all, whole: true},
+		{text: "get pods -A -o json", lines: all},
 		{text: "get pods -n " + d.Namespace, what: "get pods -n NAMESPACE", lines: 2},
 		{text: "get pods -A --filter object.spec.nodeName.endsWith('7') -o name", lines: 1},
 		{text: "count pods -A --by metadata.namespace", lines: 2},
@@ -197,11 +194,7 @@ func (c *terminalCommands) rows() []Row {
 		{What: "health of everything, afterwards", Unit: unitSeconds, Ours: newFigure("informerd, over HTTP", c.health), Bar: noBar},
 	}
 	for _, line := range c.lines {
-		bar := c.atMostFor(0.100)
-		if line.whole {
-			bar = noBar
-		}
-		rows = append(rows, Row{What: "informerd " + cmp.Or(line.what, line.text), Unit: unitSeconds, Ours: newFigure("the whole process", c.took[line.text]), Bar: bar})
+		rows = append(rows, Row{What: "informerd " + cmp.Or(line.what, line.text), Unit: unitSeconds, Ours: newFigure("the whole process", c.took[line.text]), Bar: c.atMostFor(0.100)})
 	}
 	return rows
 }
