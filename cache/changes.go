@@ -2,7 +2,6 @@ package cache
 
 import (
 	"maps"
-	"runtime"
 	"slices"
 )
 
@@ -64,7 +63,7 @@ func (s *Store) SaveVersions() {
 func (s *Store) TakeChanges() (Batch, bool) {
 	room := s.roomForDictionaries()
 	s.mu.Lock()
-	if s.closed || !s.syncedLocked() || !s.dirty.reset && !s.dirty.versions && len(s.dirty.keys) == 0 {
+	if s.nothingToTakeLocked() {
 		s.mu.Unlock()
 		return Batch{}, false
 	}
@@ -84,16 +83,19 @@ func (s *Store) TakeChanges() (Batch, bool) {
 	fresh := s.takeDictionariesLocked(&b, room)
 	objects := s.treeLocked()
 	s.mu.Unlock()
-	for i, d := range fresh {
+	var others Yielder
+	for _, d := range fresh {
 		b.Saved.Dictionaries[d.id] = d.saved()
-		yield(i)
+		others.Yield()
 	}
 
 	if taken.reset {
 		b.Objects = make([]*Object, 0, objects.Len())
 		objects.Scan(func(e entry) bool {
 			b.Objects = append(b.Objects, e.obj)
-			yield(len(b.Objects))
+			if len(b.Objects)%64 == 0 {
+				others.Yield()
+			}
 			return true
 		})
 		return b, true
@@ -108,12 +110,8 @@ func (s *Store) TakeChanges() (Batch, bool) {
 	return b, true
 }
 
-// yield lets who waits for a processor have this one now and then in the course of i: a loop over
-// a million objects keeps it for 10 ms at a time, and an event would wait for it.
-func yield(i int) {
-	if i%64 == 0 {
-		runtime.Gosched()
-	}
+func (s *Store) nothingToTakeLocked() bool {
+	return s.closed || !s.syncedLocked() || !s.dirty.reset && !s.dirty.versions && len(s.dirty.keys) == 0
 }
 
 // dictionaryRoom is memory for takeDictionariesLocked. Who allocates may have to help a collection
@@ -125,12 +123,12 @@ type dictionaryRoom struct {
 
 // roomForDictionaries has room for all that there are, if all may have to be looked at.
 func (s *Store) roomForDictionaries() dictionaryRoom {
-	s.mu.Lock()
+	s.mu.RLock()
 	c, n := s.contents, 0
-	if s.dirty.reset || s.dirty.compared != c || c.renewed == nil {
+	if !s.nothingToTakeLocked() && (s.dirty.reset || s.dirty.compared != c || c.renewed == nil) {
 		n = len(c.packed) + len(c.templates)
 	}
-	s.mu.Unlock()
+	s.mu.RUnlock()
 	n += n / 8 // some may come before they are taken
 	return dictionaryRoom{make([]*dictionary, 0, n), make(map[uint32]struct{}, n), make(map[uint32]struct{}, n)}
 }

@@ -69,7 +69,7 @@ func (h Holdings) Newest(n int) []*Object {
 }
 
 // noNewer reports whether number a is not more than b; both are decimal, as resourceVersions that can be
-// compared are. Events wait while a million are.
+// compared are. Newest asks for each of a million objects, while events may wait.
 func noNewer(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a <= b }
 
 // Selects reports whether the Store keeps an object, as far as it is not the API server that

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"time"
 	"unique"
@@ -282,12 +281,13 @@ func sortOrder(order []int, compare func(i, j int) int) {
 }
 
 func isSorted(order []int, compare func(i, j int) int) bool {
-	const piece = 1024
+	const piece = 256
+	var others cache.Yielder
 	for start := 0; start < len(order); start += piece {
 		if !slices.IsSortedFunc(order[start:min(start+piece+1, len(order))], compare) {
 			return false
 		}
-		runtime.Gosched() // see yieldEvery
+		others.Yield()
 	}
 	return true
 }

@@ -2,10 +2,11 @@ package persist
 
 import (
 	"fmt"
-	"runtime"
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/informerd/informerd/cache"
 )
 
 // A transaction of bbolt lies in memory twice before it is written: the first
@@ -15,13 +16,9 @@ import (
 // only moves that bucket to its place. What a crash leaves in the staging
 // bucket is removed at Open.
 
-// partsOfOne is how many parts are written of what might have been one transaction: to write
-// one keeps a processor for milliseconds at a time.
+// partsOfOne says how large a part of a Reset is: a fourth of what may be one transaction. The
+// commit of one keeps a processor until it is done, and an event would wait for it.
 const partsOfOne = 4
-
-// yieldEvery is after how many records whoever waits for a processor gets it: a goroutine keeps
-// its own for 10 ms, and an event would wait for it.
-const yieldEvery = 32
 
 // stageLocked writes the records of c to the staging bucket.
 func (db *DB) stageLocked(c *change) error {
@@ -58,6 +55,7 @@ func (c *change) stage(tx *bbolt.Tx, m *meta, next *int, limit int) error {
 	objects.FillPercent = 1
 	c.values.reset()
 	w := objectWriter{bucket: objects, shelf: c.objects(), meta: m, indexes: newIndexTable(m.Indexes), values: c.values, fresh: true}
+	var others cache.Yielder
 	for size := 0; *next < len(c.order) && size < limit; *next++ {
 		i := c.order[*next]
 		rec := c.batch.RecordIn(i, &w.terms)
@@ -65,9 +63,7 @@ func (c *change) stage(tx *bbolt.Tx, m *meta, next *int, limit int) error {
 			return err
 		}
 		size += recordSizeHint(&rec)
-		if *next%yieldEvery == 0 {
-			runtime.Gosched()
-		}
+		others.Yield()
 	}
 	m.Indexes = w.indexes.names
 	return nil

@@ -21,7 +21,7 @@ func (db *DB) stageLedgerLocked(c *ledgerChange, all []*ledgerChange) error {
 		start, before := next, *m
 		err = db.writeUnder(c.vault, func(tx *bbolt.Tx) error {
 			next, *m = start, before // the transaction may be run again
-			return c.stage(tx, m, &next, db.options.stageBytes/partsOfOne)
+			return c.stage(tx, m, &next, db.options.stageBytes)
 		})
 	}
 	if err != nil {

@@ -426,5 +426,5 @@ func (q *query) facets(ctx context.Context, found foundObjects) ([]facet, error)
 
 // groupView is how groups are shown.
 func (q *query) groupView() view {
-	return view{output: q.output, pretty: q.pretty, columns: q.groupColumns()}
+	return view{output: q.output, pretty: q.pretty, lines: q.lines, columns: q.groupColumns()}
 }

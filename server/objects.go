@@ -153,6 +153,9 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) error {
 	if v.table {
 		return invalid("view", "table is of lists")
 	}
+	if v.lines {
+		return invalid("pretty", "items is of lists")
+	}
 	if err := negotiate(w, r, typeJSON); err != nil {
 		return err
 	}

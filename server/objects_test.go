@@ -107,6 +107,7 @@ func TestItemsInLines(t *testing.T) {
 	for _, path := range []string{
 		"/v1/resources/pods/objects?", "/v1/resources/pods/objects?namespace=b", "/v1/resources/pods/objects?namespace=x",
 		"/v1/query?resources=pods,nodes", "/v1/resources/pods/indexes/node/n1?",
+		"/v1/resources/pods/objects?groupBy=spec.nodeName",
 	} {
 		plain, lines := w.get(t, path).Body.String(), w.get(t, path+"&pretty=items").Body.String()
 		if got := strings.ReplaceAll(lines, "\n", "") + "\n"; got != plain {

@@ -14,6 +14,9 @@ type routeDoc struct {
 
 var clustersDoc = parameterDoc{"Names of the clusters to ask; default all", text}
 
+// prettyDoc is of the routes that answer with lists of objects.
+var prettyDoc = parameterDoc{"Indented JSON; items: not indented, and each item of a list begins a line", oneOf("false", "true", prettyItems)}
+
 var routeDocs = map[string]routeDoc{
 	"/livez":           {summary: "Is the process serving", answer: "It is", media: typeText},
 	"/readyz":          {summary: "Is there an answer for every resource that can have one", answer: "There is", media: typeText},
@@ -24,7 +27,7 @@ var routeDocs = map[string]routeDoc{
 		summary: "One resource and what is held of it", answer: "The resource", schemas: []string{"Any"}},
 	"/v1/resources/{resource}/objects": {
 		summary: "Objects of one resource", answer: "A list of objects or groups, a table, a plan, or a stream", schemas: objectSchemas,
-		parameters: map[string]parameterDoc{"cluster": clustersDoc}},
+		parameters: map[string]parameterDoc{"cluster": clustersDoc, "pretty": prettyDoc}},
 	"/v1/resources/{resource}/objects/{namespace}/{name}": {
 		summary: "One object", answer: "The object", schemas: []string{"Object"}},
 	"/v1/resources/{resource}/indexes": {
@@ -35,10 +38,10 @@ var routeDocs = map[string]routeDoc{
 		summary: "The values of an index and how many objects each has", answer: "An IndexValueList", schemas: []string{"List"}},
 	"/v1/resources/{resource}/indexes/{index}/*": {
 		summary: "The objects under one value of an index", answer: "A list of objects or groups, a table, a plan, or a stream", schemas: objectSchemas,
-		parameters: map[string]parameterDoc{"cluster": clustersDoc}},
+		parameters: map[string]parameterDoc{"cluster": clustersDoc, "pretty": prettyDoc}},
 	"/v1/query": {
 		summary: "The same question to many resources", answer: "A list of objects or groups, a table, a plan, or a stream", schemas: objectSchemas,
-		parameters: map[string]parameterDoc{"cluster": clustersDoc}},
+		parameters: map[string]parameterDoc{"cluster": clustersDoc, "pretty": prettyDoc}},
 	"/v1/search": {summary: "Objects of all kinds by words", answer: "A SearchResultList", schemas: []string{"List"},
 		parameters: map[string]parameterDoc{"cluster": clustersDoc}},
 	"/v1/complete": {summary: "Proposals for resources, paths and values", answer: "A CompletionList", schemas: []string{"List"},
@@ -115,7 +118,7 @@ func oneOf(words ...any) openSchema {
 // parameterDocs describes every parameter; docs/api.md says more.
 var parameterDocs = map[string]parameterDoc{
 	"cluster":         {"Name of the cluster; needed only when there are several", text},
-	"pretty":          {"Indented JSON; of objects also items: each item of a list begins a line", oneOf("false", "true", prettyItems)},
+	"pretty":          {"Indented JSON", boolean},
 	"namespace":       {"Namespaces to look in, globs allowed; any of them", text},
 	"resources":       {"Resources to ask, separated by commas, globs allowed: pods,*.apps; default all", text},
 	"labelSelector":   {"Kubernetes' grammar: app=web,tier in (a,b),!legacy", text},

@@ -102,7 +102,8 @@ func (jsonWriter) item(dst []byte, l *listing, i int) ([]byte, error) {
 
 func (jsonWriter) foot(dst []byte, _ *listing) []byte { return append(dst, "]}\n"...) }
 
-// linesWriter writes the same, and each item on a line of its own.
+// linesWriter writes the same, but each item begins a line. One that has lines of its own, as
+// those of some aggregated API servers, keeps them.
 type linesWriter struct{ jsonWriter }
 
 func (linesWriter) item(dst []byte, l *listing, i int) ([]byte, error) {

@@ -61,6 +61,9 @@ func parseQuery(p params) (*query, error) {
 	if q.watch && q.output != outputJSON {
 		return nil, invalid("output", "%s is not possible together with watch=true", q.output)
 	}
+	if q.explain && q.lines {
+		return nil, invalid("pretty", "items is not possible together with explain: a plan is no list of objects")
+	}
 	if q.explain && q.output != outputJSON {
 		return nil, invalid("explain", "not possible together with output=%s: a plan is JSON", q.output)
 	}

@@ -40,7 +40,7 @@ var defaultColumns = []string{"kind", "metadata.namespace", "metadata.name"}
 func parseView(p params) (v view, err error) {
 	if v.lines = p.Get("pretty") == prettyItems; !v.lines {
 		if v.pretty, err = p.flag("pretty"); err != nil {
-			return v, err
+			return v, invalid("pretty", "%q is neither true nor false, nor %s", p.Get("pretty"), prettyItems)
 		}
 	}
 	if v.output, err = parseOutput(p.Get("output"), p.Has("output")); err != nil {

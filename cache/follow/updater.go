@@ -3,7 +3,6 @@ package follow
 import (
 	"context"
 	"hash/maphash"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -287,7 +286,7 @@ func (u *Updater[R]) enterAll(ctx context.Context, r cache.Resource, objects []*
 			return err
 		}
 		n, began := batch, time.Now()
-		hurry := u.unhurried(ctx)
+		hurry := u.hurry(ctx)
 		if hurry != nil {
 			n = bit
 		}
@@ -301,8 +300,8 @@ func (u *Updater[R]) enterAll(ctx context.Context, r cache.Resource, objects []*
 	return nil
 }
 
-// unhurried is nil if somebody waits, and else closed when somebody does.
-func (u *Updater[R]) unhurried(ctx context.Context) (hurry <-chan struct{}) {
+// hurry is nil if somebody waits, and else closed when somebody does.
+func (u *Updater[R]) hurry(ctx context.Context) <-chan struct{} {
 	if ctx.Value(unhurried{}) == nil {
 		return nil
 	}
@@ -327,12 +326,15 @@ func (u *Updater[R]) enterSome(r cache.Resource, objects []*cache.Object, read [
 	if everywhere {
 		u.readAll(r, changed, read)
 	} else {
+		var others cache.Yielder
 		for i, o := range changed {
 			read[i] = u.sink.Read(r, o)
-			runtime.Gosched() // an event that has come meanwhile goes first
+			others.Yield()
 		}
 	}
-	u.sink.Enter(r, read, nil)
+	if len(changed) > 0 {
+		u.sink.Enter(r, read, nil)
+	}
 	clear(read)
 	clear(objects)
 	return read

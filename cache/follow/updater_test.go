@@ -298,6 +298,13 @@ func TestLooksHoldUpNobody(t *testing.T) {
 type slow struct {
 	entered
 	now, most atomic.Int32
+	largest   int // of what was entered at a time
+}
+
+// Enter refuses more at a time than a bit, of a Prepare that nobody waits for.
+func (s *slow) Enter(r cache.Resource, read []*cache.Object, gone []cache.Key) {
+	s.largest = max(s.largest, len(read))
+	s.entered.Enter(r, read, gone)
 }
 
 func (s *slow) Read(r cache.Resource, o *cache.Object) *cache.Object {
@@ -428,8 +435,8 @@ func TestGoneAfterPart(t *testing.T) {
 		if err := u.Prepare(ctx); err == nil {
 			t.Fatal("no error of a context that ended")
 		}
-		if n := len(sink.entered[pods.Spec().Resource]); n == 0 || n == 2*batch {
-			t.Fatalf("%d objects were entered, which is not a part", n)
+		if n := len(sink.entered[pods.Spec().Resource]); n == 0 || n == 2*batch || sink.largest > bit {
+			t.Fatalf("%d objects were entered, up to %d at a time: not a part, bit by bit", n, sink.largest)
 		}
 		resources = nil
 		if err := u.Update(t.Context(), locker(func() {})); err != nil {

@@ -151,7 +151,8 @@ func (s *source) judgeVersion(ctx context.Context, version string) judgement {
 	return judgement{}
 }
 
-// newest are the newest objects held, the newest first.
+// newest are the newest objects held, the newest first: those that noteListed found, unless
+// something has happened since.
 func (s *source) newest() []*cache.Object {
 	now := s.store.Versions()[s.namespace]
 	s.mu.Lock()
@@ -165,6 +166,13 @@ func (s *source) newest() []*cache.Object {
 		return newest
 	}
 	return held.Newest(newestAsked)
+}
+
+// forgetNewest lets go of what noteListed found: it is to be old by the next time.
+func (s *source) forgetNewest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.newestListed = nil
 }
 
 // judgeNewest compares the newest objects held with what etcd has. Everything up

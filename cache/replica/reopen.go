@@ -77,6 +77,7 @@ func (re *reopening) open() apiwatch.Interface {
 		if err == nil {
 			s.count.restarts.Add(1)
 			s.accepted()
+			s.forgetNewest()
 			re.regular, re.prove = false, false
 			return stream
 		}

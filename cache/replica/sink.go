@@ -94,13 +94,14 @@ func (s sink) Replace(items []any, version string) error {
 	return nil
 }
 
-// noteListed notes what a list or comparison has made of the copy. If a watch is still to be
-// opened, which has to prove its history first, what it will be asked for is looked up now:
-// among a million objects that takes 40 ms, and from then on events would wait for it.
+// noteListed notes what a list or comparison has made of the copy. The watch that opens after a
+// long list has to prove its history first (reopening.heldUp), and to find the newest among a
+// million objects takes 40 ms. It is done now, before the copy is live: afterwards events would
+// wait for it. Where the list was not long, there are not many objects either.
 func (s sink) noteListed(opens bool) {
 	listed := s.store.Versions()[s.namespace]
 	var newest []*cache.Object
-	if opens {
+	if opens && !s.spec.Aggregated { // which is not judged
 		newest = s.store.Holdings(s.namespace).Newest(newestAsked)
 	}
 	s.mu.Lock()

@@ -120,7 +120,7 @@ type source struct {
 	lagged   time.Time // when it was last looked into why bookmarks are behind
 	served   string    // version of the API servers that the copy was last listed from in full
 	listed   string    // version of the last list or comparison that was entered
-	// newestListed are the newest objects as of listed, if they were looked up.
+	// newestListed are the newest objects as of listed, until a watch has opened.
 	newestListed []*cache.Object
 }
 

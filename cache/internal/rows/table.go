@@ -33,7 +33,7 @@ type Table struct {
 	used  int
 }
 
-// part is a table of which a hash has its highest bits taken.
+// part has the numbers whose hashes agree in their highest bits, or all there are.
 type part struct {
 	// slots have a number + 1 each, or 0. A number is in the first slot from that of its hash on
 	// which was free, with no free one between. There are none, or a power of two.

@@ -366,7 +366,10 @@ func writeItems(out *bufio.Writer, items []json.RawMessage) error {
 		_ = out.WriteByte('\n')
 		_, _ = out.Write(item)
 	}
-	_, err := out.WriteString("\n]}\n") // a bufio.Writer keeps its first error
+	if len(items) > 0 {
+		_ = out.WriteByte('\n')
+	}
+	_, err := out.WriteString("]}\n") // a bufio.Writer keeps its first error
 	return err
 }
 
