@@ -118,19 +118,22 @@ func (s *Store) nothingToTakeLocked() bool {
 // of garbage for 100 ms, and events wait for the lock.
 type dictionaryRoom struct {
 	fresh         []*dictionary
-	needed, saved map[uint32]struct{}
+	needed, saved map[uint32]struct{} // saved: of a Reset
 }
 
 // roomForDictionaries has room for all that there are, if all may have to be looked at.
 func (s *Store) roomForDictionaries() dictionaryRoom {
 	s.mu.RLock()
-	c, n := s.contents, 0
+	c, all, anew := s.contents, 0, 0
 	if !s.nothingToTakeLocked() && (s.dirty.reset || s.dirty.compared != c || c.renewed == nil) {
-		n = len(c.packed) + len(c.templates)
+		all = len(c.packed) + len(c.templates)
+		all += all / 8 // some may come before they are taken
+		if s.dirty.reset {
+			anew = all
+		}
 	}
 	s.mu.RUnlock()
-	n += n / 8 // some may come before they are taken
-	return dictionaryRoom{make([]*dictionary, 0, n), make(map[uint32]struct{}, n), make(map[uint32]struct{}, n)}
+	return dictionaryRoom{make([]*dictionary, 0, all), make(map[uint32]struct{}, all), make(map[uint32]struct{}, anew)}
 }
 
 // takeDictionariesLocked returns the dictionaries that the snapshot does not have yet, and names

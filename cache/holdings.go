@@ -68,10 +68,6 @@ func (h Holdings) Newest(n int) []*Object {
 	return newest
 }
 
-// noNewer reports whether number a is not more than b; both are decimal, as resourceVersions that can be
-// compared are. Newest asks for each of a million objects, while events may wait.
-func noNewer(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a <= b }
-
 // Selects reports whether the Store keeps an object, as far as it is not the API server that
 // selects.
 func (s *Store) Selects(namespace, uid string) bool { return s.extraction.Load().holds(namespace, uid) }

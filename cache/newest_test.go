@@ -40,3 +40,15 @@ func TestNewest(t *testing.T) {
 		}
 	}
 }
+
+// TestNoNewer: of numbers it is what Newer is not.
+func TestNoNewer(t *testing.T) {
+	numbers := []string{"1", "9", "10", "11", "99", "100", "101", "18446744073709551616", "18446744073709551617"}
+	for _, a := range numbers {
+		for _, b := range numbers {
+			if noNewer(a, b) == Newer(a, b) {
+				t.Errorf("%s and %s: newer and not newer", a, b)
+			}
+		}
+	}
+}

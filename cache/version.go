@@ -23,6 +23,11 @@ func Older(a, b string) bool {
 	return err == nil && c < 0
 }
 
+// noNewer reports whether resourceVersion a is not after b, of two that can be compared: those are
+// decimal numbers without leading zeros. It does not look whether they are, and is for whoever
+// compares a million; of others it reports one or the other.
+func noNewer(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a <= b }
+
 // compareVersions orders resourceVersions: "" first, and equal what cannot be
 // compared.
 func compareVersions(a, b string) int {

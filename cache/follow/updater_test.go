@@ -301,7 +301,7 @@ type slow struct {
 	largest   int // of what was entered at a time
 }
 
-// Enter refuses more at a time than a bit, of a Prepare that nobody waits for.
+// Enter notes how much is entered at a time.
 func (s *slow) Enter(r cache.Resource, read []*cache.Object, gone []cache.Key) {
 	s.largest = max(s.largest, len(read))
 	s.entered.Enter(r, read, gone)
