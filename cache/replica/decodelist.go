@@ -90,8 +90,12 @@ func (b *batch) fill(r *rawjson.ListReader) error {
 	return nil
 }
 
+// decode decodes the items. What wraps them is in one piece of memory: it goes when all of the
+// list is in the copy, while the objects, which are of the same size, stay. One by one it would
+// leave as many gaps among them, for as long as they stay.
 func (b *batch) decode(s *source) {
 	b.items = make([]runtime.Object, 0, len(b.ends))
+	wrapped := make([]item, 0, len(b.ends))
 	start := 0
 	for _, end := range b.ends {
 		obj, err := s.decode(b.raw[start:end])
@@ -99,6 +103,7 @@ func (b *batch) decode(s *source) {
 			s.undecoded(err)
 			continue
 		}
-		b.items = append(b.items, &item{obj: obj, resourceVersion: obj.ResourceVersion()})
+		wrapped = append(wrapped, item{obj: obj, resourceVersion: obj.ResourceVersion()})
+		b.items = append(b.items, &wrapped[len(wrapped)-1])
 	}
 }
