@@ -101,26 +101,35 @@ var plains plainTemplates
 
 // plainTemplates has a place for each of many templates, which may have to share it.
 type plainTemplates struct {
-	places [plainPlaces]atomic.Pointer[plainTemplate]
-	// missed are those that were unpacked last, and were not kept. One that is needed again soon
-	// is kept then: siblings are read one after the other. Who reads pods of all over the
-	// cluster needs each once, and what was kept of them would be garbage.
+	packing [plainPlaces]atomic.Pointer[plainTemplate]
+	reading [plainPlaces]readTemplate
+	// missed are those that were unpacked last to be read, and were not kept. One that is needed
+	// again soon is kept then: siblings are read one after the other. Who reads pods of all over
+	// the cluster needs each once.
 	missed [plainPlaces]atomic.Pointer[dictionary]
 }
 
 // plainPlaces is how many templates are kept unpacked, of all resources: some 3 MB of pods, 32 MB
-// at most.
+// at most, for who packs, and as much for who reads.
 const plainPlaces = 512
 
+// plainTemplate is one beside which objects are packed.
 type plainTemplate struct {
 	of   *dictionary
-	json []byte // not to be changed
+	json []byte // never changed: encoders hold it, too
+}
+
+// readTemplate is a place for templates beside which objects are read. Its memory is used again
+// for the next one, so that who reads all objects leaves no garbage.
+type readTemplate struct {
+	mu   sync.RWMutex // held for as long as json is read
+	of   *dictionary
+	json []byte
 }
 
 // of is the plain JSON of a template.
 func (p *plainTemplates) of(d *dictionary) ([]byte, error) {
-	i := p.place(d)
-	if json := p.at(i, d); json != nil {
+	if json := p.at(d); json != nil {
 		return json, nil
 	}
 	json, err := d.template.appendPlain(make([]byte, 0, d.template.size))
@@ -132,21 +141,23 @@ func (p *plainTemplates) of(d *dictionary) ([]byte, error) {
 
 // keep keeps the plain JSON of a template, which must not be changed any more.
 func (p *plainTemplates) keep(d *dictionary, json []byte) {
-	p.places[p.place(d)].Store(&plainTemplate{d, json})
+	p.packing[p.place(d)].Store(&plainTemplate{d, json})
 }
 
-// use calls read with the plain JSON of a template, which may be another's afterwards.
+// use calls read with the plain JSON of a template, which is another's afterwards.
 func (p *plainTemplates) use(d *dictionary, read func(plain []byte) error) error {
-	i := p.place(d)
-	if json := p.at(i, d); json != nil {
+	if json := p.at(d); json != nil {
 		return read(json)
 	}
+	i := p.place(d)
+	kept := &p.reading[i]
+	if done, err := kept.use(d, read); done {
+		return err
+	}
 	if p.missed[i].Swap(d) == d {
-		json, err := p.of(d)
-		if err != nil {
+		if done, err := kept.replace(d, read); done {
 			return err
 		}
-		return read(json)
 	}
 	buf := buffers.get()
 	json, err := d.template.appendPlain((*buf)[:0])
@@ -157,9 +168,9 @@ func (p *plainTemplates) use(d *dictionary, read func(plain []byte) error) error
 	return read(json)
 }
 
-// at is what is in a place, if it is of d.
-func (p *plainTemplates) at(i int, d *dictionary) []byte {
-	if plain := p.places[i].Load(); plain != nil && plain.of == d {
+// at is what who packs has in the place of d, if it is of d.
+func (p *plainTemplates) at(d *dictionary) []byte {
+	if plain := p.packing[p.place(d)].Load(); plain != nil && plain.of == d {
 		return plain.json
 	}
 	return nil
@@ -167,6 +178,33 @@ func (p *plainTemplates) at(i int, d *dictionary) []byte {
 
 // place is where a template is, if it is: those of one Store have ids that follow each other.
 func (p *plainTemplates) place(d *dictionary) int { return int(d.id % plainPlaces) }
+
+// use calls read with what is in the place, if that is d. Nobody waits for it: to unpack d aside
+// takes no longer.
+func (r *readTemplate) use(d *dictionary, read func(plain []byte) error) (done bool, err error) {
+	if !r.mu.TryRLock() {
+		return false, nil
+	}
+	defer r.mu.RUnlock()
+	if r.of != d {
+		return false, nil
+	}
+	return true, read(r.json)
+}
+
+// replace puts d into the place and calls read with it, unless the place is in use.
+func (r *readTemplate) replace(d *dictionary, read func(plain []byte) error) (done bool, err error) {
+	if !r.mu.TryLock() {
+		return false, nil
+	}
+	defer r.mu.Unlock()
+	r.of = nil // while it may be half of one
+	if r.json, err = d.template.appendPlain(r.json[:0]); err != nil {
+		return true, err
+	}
+	r.of = d
+	return true, read(r.json)
+}
 
 func (t *template) appendPlain(dst []byte) ([]byte, error) {
 	dst, err := t.with.decompress(dst, t.data, t.size)
