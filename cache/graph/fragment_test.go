@@ -37,7 +37,7 @@ func TestFragment(t *testing.T) {
 	} {
 		var want unmarshaled
 		wanted := json.Unmarshal([]byte(text), &want) == nil
-		var f fragment
+		f := fragment{texts: new(texts)}
 		if read := f.read([]byte(text)); read != wanted {
 			t.Errorf("%s: read %v, want %v", text, read, wanted)
 			continue

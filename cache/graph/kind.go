@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerd/informerd/cache"
@@ -80,8 +82,9 @@ func (k *kinds) of(ref *reference) kindID {
 	if id, ok := k.byKind[ref.kind]; ok {
 		return id
 	}
-	id := k.add(&kind{group: ref.kind})
-	k.byKind[ref.kind] = id
+	group := schema.GroupKind{Group: strings.Clone(ref.kind.Group), Kind: strings.Clone(ref.kind.Kind)}
+	id := k.add(&kind{group: group})
+	k.byKind[group] = id
 	return id
 }
 

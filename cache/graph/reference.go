@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"sync"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/informerd/informerd/cache/rawjson"
 )
 
-// reference is one place of an object that names another.
+// reference is one place of an object that names another. Its texts are of its links.
 type reference struct {
 	rule *compiled
 	// to is the resource that is named, or kind where only that is known.
@@ -30,21 +31,65 @@ type links struct {
 	references []reference
 	selections []selection
 	unread     bool // it could not be read
+	texts      texts
+}
+
+// texts are what references say, read into memory of the object before: they are garbage as soon
+// as it is entered, and small, so that of each piece of memory full of them something would
+// stay. A text is good until then: who keeps one has to clone it.
+type texts struct{ room []byte }
+
+const (
+	usualTexts = 512      // bytes that most objects need no more of
+	maxTexts   = 16 << 10 // the size up to which the memory is used again
+)
+
+func newTexts() texts { return texts{make([]byte, 0, usualTexts)} }
+
+func (t *texts) of(value rawjson.Lazy) string {
+	start := len(t.room)
+	t.room = value.AppendText(t.room)
+	return t.from(start)
+}
+
+func (t *texts) add(text []byte) string {
+	start := len(t.room)
+	t.room = append(t.room, text...)
+	return t.from(start)
+}
+
+// from is what room has from start on. What is appended later goes behind it, or elsewhere.
+func (t *texts) from(start int) string {
+	b := t.room[start:]
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+// released is told of memory whose texts must not be used any more: tests overwrite it.
+var released = func([]byte) {}
+
+// release gives the memory to other texts.
+func (t *texts) release() texts {
+	released(t.room)
+	if cap(t.room) > maxTexts {
+		return newTexts()
+	}
+	return texts{t.room[:0]}
 }
 
 // allLinks are those that were entered, to be read into again: there is one for each object.
-var allLinks = sync.Pool{New: func() any { return new(links) }}
+var allLinks = sync.Pool{New: func() any { return &links{texts: newTexts()} }}
 
 // release gives l to other objects. Its selections are kept by the node.
 func (l *links) release() {
 	clear(l.references)
-	*l = links{references: l.references[:0]}
+	*l = links{references: l.references[:0], texts: l.texts.release()}
 	allLinks.Put(l)
 }
 
 // fragment is the JSON of any reference: the fields of Kubernetes' many types
 // of them together.
 type fragment struct {
+	texts                                                         *texts
 	apiVersion, kind, namespace, name, secretName, claimName, uid string
 	apiGroup, group                                               *string
 	optional                                                      bool
@@ -58,16 +103,19 @@ func (f *fragment) read(object []byte) bool {
 		if !ok {
 			return true
 		}
-		if !f.field(rawjson.KeyText(key, plain), value) {
+		if !plain {
+			key = rawjson.AppendKeyText(nil, key, false)
+		}
+		if !f.field(key, value) {
 			return false
 		}
 	}
 }
 
-func (f *fragment) field(name string, value rawjson.Lazy) bool {
+func (f *fragment) field(name []byte, value rawjson.Lazy) bool {
 	text := func(into *string) bool {
 		if value.Kind() == rawjson.String {
-			*into = value.Text()
+			*into = f.texts.of(value)
 			return true
 		}
 		return value.Kind() == rawjson.Null
@@ -78,7 +126,7 @@ func (f *fragment) field(name string, value rawjson.Lazy) bool {
 		}
 		return text(*into)
 	}
-	switch name {
+	switch string(name) {
 	case "apiVersion":
 		return text(&f.apiVersion)
 	case "apiGroup":
@@ -98,7 +146,7 @@ func (f *fragment) field(name string, value rawjson.Lazy) bool {
 	case "uid":
 		return text(&f.uid)
 	case "optional":
-		f.optional = value.Kind() == rawjson.Bool && value.Text() == "true"
+		f.optional = value.Kind() == rawjson.Bool && string(value.Raw()) == "true"
 		return value.Kind() == rawjson.Bool || value.Kind() == rawjson.Null
 	}
 	return true
@@ -154,7 +202,7 @@ func (r *reader) add(l *links, v rawjson.Value) {
 			l.selections = append(l.selections, s)
 		}
 	case v.Path < len(r.rules):
-		if ref, ok := r.rules[v.Path].read(v, l.key.Namespace); ok {
+		if ref, ok := r.rules[v.Path].read(v, l.key.Namespace, &l.texts); ok {
 			l.references = append(l.references, ref)
 		}
 	}
@@ -162,14 +210,14 @@ func (r *reader) add(l *links, v rawjson.Value) {
 
 // read takes one reference out of a value. What is malformed, empty or of a
 // kind that does not count is none.
-func (c *compiled) read(v rawjson.Value, namespace string) (reference, bool) {
+func (c *compiled) read(v rawjson.Value, namespace string, in *texts) (reference, bool) {
 	ref := reference{rule: c, to: c.to, kind: c.kind, key: cache.Key{Namespace: namespace}}
 	switch v.Kind {
 	case rawjson.String:
-		ref.key.Name = string(v.Text)
+		ref.key.Name = in.add(v.Text)
 		return ref, ref.key.Name != "" && c.To != ""
 	case rawjson.Object:
-		var f fragment
+		f := fragment{texts: in}
 		if !f.read(v.Text) {
 			return ref, false
 		}

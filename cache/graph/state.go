@@ -81,6 +81,7 @@ type state struct {
 	selecting  map[string][]nodeID
 	across     map[nodeID]struct{}
 	edges      int
+	resolved   [parts][]edge // memory for resolve
 }
 
 func newState() *state {
@@ -135,17 +136,24 @@ func (s *state) findAlias(a alias) (nodeID, bool) {
 func (s *state) named(k kindID, key cache.Key) nodeID {
 	id, ok := s.find(k, key)
 	if !ok {
-		id = nodeID(s.nodes.Add(node{kind: k, name: key.Name, namespace: unique.Make(key.Namespace)}))
-		s.all[k].byKey.Add(uint32(id), s.nodeHash)
+		id = s.add(k, key)
 	}
 	return id
+}
+
+// add returns a new node of a key.
+func (s *state) add(k kindID, key cache.Key) nodeID {
+	id := s.nodes.Add(node{kind: k, name: key.Name, namespace: unique.Make(key.Namespace)})
+	s.all[k].byKey.Add(id, s.nodeHash)
+	return nodeID(id)
 }
 
 // aliased returns the node that stands for the object with a UID, new if there is none.
 func (s *state) aliased(a alias) nodeID {
 	id, ok := s.findAlias(a)
 	if !ok {
-		id = nodeID(s.nodes.Add(node{kind: a.kind, name: a.key.Name, namespace: unique.Make(a.key.Namespace), uid: a.uid, alias: true}))
+		name, uid := strings.Clone(a.key.Name), strings.Clone(a.uid)
+		id = nodeID(s.nodes.Add(node{kind: a.kind, name: name, namespace: unique.Make(a.key.Namespace), uid: uid, alias: true}))
 		s.aliases.Add(uint32(id), s.aliasHash)
 	}
 	return id
@@ -173,21 +181,25 @@ func (s *state) put(k kindID, l *links) {
 	n.name, n.uid = l.key.Name, l.uid // of this version, so that no former one is kept for them
 	s.setSelections(id, l.selections)
 	var bundles [parts]bundleID
-	for part, edges := range s.resolve(l) {
+	s.resolve(l)
+	for part, edges := range s.resolved {
 		bundles[part] = s.bundled(edges)
 	}
 	s.setBundles(id, bundles)
 }
 
-// resolve turns references into edges, each once.
-func (s *state) resolve(l *links) (all [parts][]edge) {
+// resolve turns references into edges, each once, which are in resolved until it is called again.
+func (s *state) resolve(l *links) {
+	for part := range s.resolved {
+		s.resolved[part] = s.resolved[part][:0]
+	}
 	for i := range l.references {
 		ref := &l.references[i]
 		target, ok := s.target(ref)
 		if !ok {
 			continue
 		}
-		edges := &all[ref.rule.part]
+		edges := &s.resolved[ref.rule.part]
 		e := edge{target, ref.rule.id, ref.optional}
 		at := slices.IndexFunc(*edges, func(o edge) bool { return o.other == e.other && o.rule == e.rule })
 		if at < 0 {
@@ -196,7 +208,6 @@ func (s *state) resolve(l *links) (all [parts][]edge) {
 			(*edges)[at].optional = (*edges)[at].optional && e.optional
 		}
 	}
-	return all
 }
 
 // target is the node a reference names; there is none if it lacks a namespace.
@@ -212,7 +223,11 @@ func (s *state) target(ref *reference) (nodeID, bool) {
 	if ref.uid != "" {
 		return s.aliased(alias{k, key, ref.uid}), true
 	}
-	return s.named(k, key), true
+	id, ok := s.find(k, key)
+	if !ok {
+		id = s.add(k, cache.Key{Namespace: key.Namespace, Name: strings.Clone(key.Name)})
+	}
+	return id, true
 }
 
 // bundled is the bundle of edges, new if there is none; 0 if there are no edges.

@@ -93,6 +93,15 @@ func (l Lazy) Number() (n int64, f float64, integer bool) {
 	return 0, f, false
 }
 
+// AppendText appends what Text returns.
+func (l Lazy) AppendText(dst []byte) []byte {
+	if l[0] != '"' {
+		return append(dst, l.Raw()...)
+	}
+	end, plain := skipText(l, 1)
+	return AppendKeyText(dst, l[1:end-1], plain)
+}
+
 func textOf(raw []byte, plain bool) string {
 	if plain || plainText(raw) {
 		return string(raw)
@@ -152,6 +161,14 @@ func (p *Parts) End() int {
 
 // KeyText is the text of a key that Next returned.
 func KeyText(key []byte, plain bool) string { return textOf(key, plain) }
+
+// AppendKeyText appends what KeyText returns.
+func AppendKeyText(dst, key []byte, plain bool) []byte {
+	if plain || plainText(key) {
+		return append(dst, key...)
+	}
+	return appendText(dst, key)
+}
 
 // advance puts i at the next key or element.
 func (p *Parts) advance() bool {

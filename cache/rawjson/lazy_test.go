@@ -74,9 +74,31 @@ func checkLazy(t *testing.T, doc []byte) {
 	if got := l.read(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%s\nreads as %v", doc, got)
 	}
+	checkTexts(t, l)
 	var again any
 	if err := json.Unmarshal(l.Raw(), &again); err != nil || !reflect.DeepEqual(again, want) {
 		t.Errorf("%s\nis, raw, %s", doc, l.Raw())
+	}
+}
+
+// checkTexts holds that texts that are appended are the same.
+func checkTexts(t *testing.T, l Lazy) {
+	t.Helper()
+	if l.Kind() != Object && l.Kind() != Array {
+		if got, want := string(l.AppendText([]byte("before"))), "before"+l.Text(); got != want {
+			t.Errorf("the text %q of %s is appended as %q", want, l.Raw(), got)
+		}
+		return
+	}
+	for parts := l.Parts(); ; {
+		key, plain, v, ok := parts.Next()
+		if !ok {
+			return
+		}
+		if got, want := string(AppendKeyText([]byte("before"), key, plain)), "before"+KeyText(key, plain); got != want {
+			t.Errorf("the text %q of key %s is appended as %q", want, key, got)
+		}
+		checkTexts(t, v)
 	}
 }
 

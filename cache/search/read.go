@@ -1,9 +1,13 @@
 package search
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
+	"unsafe"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/follow"
@@ -14,6 +18,8 @@ const (
 	// maxAnnotation is the longest value of an annotation that is looked at;
 	// of longer ones only the key is.
 	maxAnnotation = 48
+	// maxWritten is how long such a value is in JSON at most, of which \u0041 is one byte.
+	maxWritten = len(`""`) + maxAnnotation*len(`\u0041`)
 	// maxText is how much of a configured text is looked at.
 	maxText = 256
 )
@@ -24,19 +30,36 @@ type content struct {
 	stamp  uint64
 	texts  []text
 	unread bool // only identity and labels could be read
+	// room has those texts that the object does not have as they are. They are read into
+	// memory of the object before, for they are garbage as soon as they are entered, and small:
+	// of each piece of memory full of them something would stay.
+	room []byte
 }
 
+const (
+	usualRoom = 512      // bytes that most objects need no more of
+	maxRoom   = 16 << 10 // the size up to which room is used again
+)
+
 // contents are those that were entered, to be read into again: there is one for each object.
-var contents = sync.Pool{New: func() any { return new(content) }}
+var contents = sync.Pool{New: func() any { return &content{room: make([]byte, 0, usualRoom)} }}
+
+// released is told of memory whose texts must not be used any more: tests overwrite it.
+var released = func([]byte) {}
 
 // release gives c to other objects.
 func (c *content) release() {
+	released(c.room)
 	clear(c.texts)
-	*c = content{texts: c.texts[:0]}
+	*c = content{texts: c.texts[:0], room: c.room[:0]}
+	if cap(c.room) > maxRoom {
+		c.room = make([]byte, 0, usualRoom)
+	}
 	contents.Put(c)
 }
 
-// text is a text of a field, in lower case.
+// text is a text of a field, in lower case. All but names are good until the content that has
+// them is released: who keeps one has to clone it.
 type text struct {
 	field Field
 	s     string
@@ -80,7 +103,7 @@ func newReader(textPaths []string) (*reader, error) {
 func (r *reader) read(o *cache.Object) *content {
 	c := contents.Get().(*content)
 	c.key, c.stamp = o.Key(), follow.Stamp(o)
-	c.add(Name, o.Name())
+	c.enter(text{Name, strings.ToLower(o.Name())})
 	if o.Namespace() != "" {
 		c.add(Namespace, o.Namespace())
 	}
@@ -100,14 +123,17 @@ func (r *reader) read(o *cache.Object) *content {
 }
 
 func (r *reader) add(c *content, v rawjson.Value) {
+	start := len(c.room)
 	switch {
 	case v.Path == annotations:
 		c.addAnnotations(v)
 	case v.Kind != rawjson.String && v.Kind != rawjson.Number && v.Kind != rawjson.Bool:
 	case v.Path <= r.images:
-		c.add(Image, string(v.Text))
+		c.room = append(c.room, v.Text...)
+		c.addRoom(Image, start)
 	default:
-		c.add(Text, strings.ToValidUTF8(string(v.Text[:min(len(v.Text), maxText)]), ""))
+		c.room = append(c.room, bytes.ToValidUTF8(v.Text[:min(len(v.Text), maxText)], nil)...)
+		c.addRoom(Text, start)
 	}
 }
 
@@ -123,17 +149,51 @@ func (c *content) addAnnotations(v rawjson.Value) {
 		if value.Kind() != rawjson.String {
 			continue // an API server lets in nothing else
 		}
-		text := rawjson.KeyText(key, plain)
-		if value := value.Text(); len(value) <= maxAnnotation {
-			text += "=" + value
+		raw := rawjson.Lazy(value.Raw())
+		parts.Passed(len(raw))
+		start := len(c.room)
+		c.room = rawjson.AppendKeyText(c.room, key, plain)
+		if end := len(c.room); len(raw) <= maxWritten {
+			c.room = raw.AppendText(append(c.room, '='))
+			if len(c.room)-end-len("=") > maxAnnotation {
+				c.room = c.room[:end]
+			}
 		}
-		c.add(Annotation, text)
+		c.addRoom(Annotation, start)
 	}
 }
 
+// addRoom enters the text that room has from start on.
+func (c *content) addRoom(f Field, start int) { c.add(f, c.from(start)) }
+
+// from is the text that room has from start on. What is appended later goes behind it, or
+// elsewhere.
+func (c *content) from(start int) string {
+	s := c.room[start:]
+	return unsafe.String(unsafe.SliceData(s), len(s))
+}
+
+// lower is s in lower case, in room if it is not already.
+func (c *content) lower(s string) string {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return strings.ToLower(s)
+		}
+	}
+	if !strings.ContainsFunc(s, unicode.IsUpper) {
+		return s
+	}
+	start := len(c.room)
+	for i := range len(s) {
+		c.room = append(c.room, byte(unicode.ToLower(rune(s[i]))))
+	}
+	return c.from(start)
+}
+
 // add enters a text once.
-func (c *content) add(f Field, s string) {
-	t := text{f, strings.ToLower(s)}
+func (c *content) add(f Field, s string) { c.enter(text{f, c.lower(s)}) }
+
+func (c *content) enter(t text) {
 	for _, have := range c.texts {
 		if have == t {
 			return

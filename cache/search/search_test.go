@@ -144,6 +144,27 @@ func TestChanges(t *testing.T) {
 	check("db", "services shop/db")
 }
 
+// TestCapitals: capitals count nowhere, and what has some is still found when others were read
+// after it.
+func TestCapitals(t *testing.T) {
+	w := shop(t)
+	long := strings.Repeat("Z", maxAnnotation+1)
+	w.Put("clusterroles.rbac.authorization.k8s.io", "/System:Admin", `{"metadata":{"labels":{"Team":"Core"},
+		"annotations":{"Docs.example.com/Who":"Ann\u0041","docs.example.com/ÄB":"c","docs.example.com/long":"`+long+`"}}}`)
+	for i := range 100 {
+		w.Put("services", fmt.Sprintf("shop/Other-%d", i), fmt.Sprintf(`{"metadata":{"labels":{"N":"V%d"},"annotations":{"Docs.example.com/N":"V%d"}}}`, i, i))
+	}
+	for _, question := range []string{"name:system:admin", "SYSTEM:ADMIN", "label:team=core", "annotation:docs.example.com/who=anna",
+		"annotation:docs.example.com/äb=c", "annotation:docs.example.com/long"} {
+		if got, _ := w.find(question); !slices.Equal(got, []string{"clusterroles.rbac.authorization.k8s.io System:Admin"}) {
+			t.Errorf("%s: %q", question, got)
+		}
+	}
+	if got, _ := w.find("annotation:" + strings.ToLower(long)); len(got) > 0 {
+		t.Errorf("the long value was looked at: %q", got)
+	}
+}
+
 func TestCancelled(t *testing.T) {
 	w := shop(t)
 	ctx, cancel := context.WithCancel(t.Context())

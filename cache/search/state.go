@@ -72,6 +72,7 @@ type state struct {
 	sets       rows.Rows[set]
 	byValues   rows.Table // sets
 	tokens     tokens
+	shared     []valueID // memory for put
 }
 
 func newState() *state {
@@ -121,7 +122,7 @@ func (s *state) put(k kindID, c *content) {
 		s.kinds[k].byKey.Add(uint32(id), s.docHash)
 	}
 	var own rows.Set
-	var shared []valueID
+	shared := s.shared[:0]
 	for _, t := range c.texts {
 		v := s.valueOf(t)
 		if t.field == Name || s.onlyOf(v, id) { // siblings have no names in common
@@ -133,6 +134,7 @@ func (s *state) put(k kindID, c *content) {
 	d := s.doc(id)
 	d.name, d.stamp = c.key.Name, c.stamp // of this version, so that no former one is kept for it
 	slices.Sort(shared)
+	s.shared = shared
 	s.setValues(id, own, s.setOf(slices.Compact(shared)))
 }
 
