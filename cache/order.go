@@ -113,7 +113,25 @@ func (m *Matcher) sort(ctx context.Context, l *located) ([]rawjson.Path, error) 
 			return paths, err
 		}
 	}
+	if paths, ok, err := m.query.Sort.sortAside(ctx, l, m.extraction); ok || err != nil {
+		return paths, err
+	}
 	return m.query.Sort.sort(ctx, l, m.extraction)
+}
+
+// sortAside is sort of many objects by nothing but what has to be read of them, if many have the
+// same.
+func (o Order) sortAside(ctx context.Context, l *located, of *extraction) (paths []rawjson.Path, ok bool, err error) {
+	paths, at := o.within(l, of)
+	if len(paths) < len(o) || len(l.objects) < columnFrom {
+		return nil, false, nil
+	}
+	order, err := o.rankAside(ctx, l, paths, at)
+	if order == nil || err != nil {
+		return nil, false, err
+	}
+	l.arrange(order)
+	return paths, true, nil
 }
 
 // sortByRanks is sort that looks at no value, if the ranks of the texts of a column say it all.
