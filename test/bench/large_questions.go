@@ -22,8 +22,8 @@ const repeated = 5
 // answer several times as slow, takes as long as a dozen answers, and there are not many of them.
 const againAsked = 10
 
-// expected are the answers to questions. Pods of a set differ in nothing but what questions for
-// lists of pods are about.
+// expected are the answers to questions. Pods of a set differ in nothing but their names and what
+// questions for lists of pods are about.
 func expected(pods *standin.Pods, questions []question) (map[string]answer, error) {
 	all := map[string]answer{}
 	for _, q := range questions {
@@ -41,16 +41,27 @@ func expected(pods *standin.Pods, questions []question) (map[string]answer, erro
 		if err := json.Unmarshal(pods.Append(nil, i, 1), &pod); err != nil {
 			return nil, err
 		}
-		of := float64(min(standin.PodsOfSet, pods.Count-i))
+		of := min(standin.PodsOfSet, pods.Count-i)
 		for _, q := range questions {
-			if q.picks != nil {
-				continue
+			switch {
+			case q.picks != nil:
+			case q.each:
+				for n := range of {
+					pod.Namespace, pod.Name = pods.Namespace(i+n), pods.Name(i+n)
+					q.add(all[q.name], &pod)
+				}
+			default:
+				one := answer{}
+				q.add(one, &pod)
+				for what, value := range one {
+					all[q.name][what] += float64(of) * value
+				}
 			}
-			one := answer{}
-			q.add(one, &pod)
-			for what, value := range one {
-				all[q.name][what] += of * value
-			}
+		}
+	}
+	for _, q := range questions {
+		if q.end != nil {
+			all[q.name] = q.end(all[q.name])
 		}
 	}
 	return all, nil

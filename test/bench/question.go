@@ -3,7 +3,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
+	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,9 +30,25 @@ type question struct {
 	read func(body []byte) (answer, error)
 	// add adds what one pod contributes.
 	add func(a answer, pod *corev1.Pod)
+	// end makes the answer of what was added; nil where it is that.
+	end func(a answer) answer
 	// picks says whether pod i of a stand-in is in the answer, where that is a list of pods; nil
 	// where it is not.
 	picks func(pods *standin.Pods, i int) bool
+	// each says that pods of a set add different things.
+	each bool
+}
+
+// of is what some pods come to.
+func (q *question) of(pods iter.Seq[*corev1.Pod]) answer {
+	a := answer{}
+	for pod := range pods {
+		q.add(a, pod)
+	}
+	if q.end != nil {
+		return q.end(a)
+	}
+	return a
 }
 
 const gibibyte = 1 << 30
@@ -65,13 +85,8 @@ var questions = []question{{
 	read: readGroups,
 	add: func(a answer, pod *corev1.Pod) {
 		cpu := sumOf(pod, corev1.ResourceCPU, requests)
-		var images []string
-		for _, c := range pod.Spec.Containers {
-			if slices.Contains(images, c.Image) {
-				continue // a pod is once in a group
-			}
-			images = append(images, c.Image)
-			group := pod.Namespace + " " + c.Image + " "
+		for _, image := range images(pod) { // a pod is once in a group
+			group := pod.Namespace + " " + image + " "
 			a[group+"count()"]++
 			a[group+"sum(spec.containers[*].resources.requests.cpu)"] += float64(cpu.MilliValue())
 		}
@@ -83,7 +98,73 @@ var questions = []question{{
 	add: func(a answer, pod *corev1.Pod) {
 		a["sum(spec.containers[*].resources.requests.memory)"] += float64(sumOf(pod, corev1.ResourceMemory, requests).MilliValue())
 	},
+}, {
+	name:  "sort",
+	query: map[string]string{"sort": "spec.containers[*].resources.requests.cpu", "limit": strconv.Itoa(firstPods)},
+	read:  readObjects,
+	add: func(a answer, pod *corev1.Pod) {
+		a[sortKey(leastCPU(pod), pod)] = 1
+		if len(a) > 100*firstPods {
+			keepFirst(a)
+		}
+	},
+	end: func(a answer) answer {
+		keepFirst(a)
+		names := answer{}
+		for key := range a {
+			_, name, _ := strings.Cut(key, "\x00")
+			names[strings.ReplaceAll(name, "\x00", "/")] = 1
+		}
+		return names
+	},
+	each: true,
+}, {
+	name:  "facets",
+	query: map[string]string{"facets": "spec.schedulerName,status.qosClass", "limit": "1"},
+	read:  readFacets,
+	add: func(a answer, pod *corev1.Pod) {
+		a["spec.schedulerName "+pod.Spec.SchedulerName]++
+		a["status.qosClass "+string(pod.Status.QOSClass)]++
+	},
 }}
+
+// firstPods is how many pods a list has that is in an order.
+const firstPods = 50
+
+// sortKey orders pods by a number, and by namespace and name where that is the same.
+func sortKey(number int64, pod *corev1.Pod) string {
+	return fmt.Sprintf("%020d\x00%s\x00%s", number, pod.Namespace, pod.Name)
+}
+
+// leastCPU is the least that a container of a pod requests, in thousandths; one that requests
+// none does not count, and a pod of such comes last.
+func leastCPU(pod *corev1.Pod) int64 {
+	least := int64(math.MaxInt64)
+	for _, c := range pod.Spec.Containers {
+		if cpu, ok := c.Resources.Requests[corev1.ResourceCPU]; ok {
+			least = min(least, cpu.MilliValue())
+		}
+	}
+	return least
+}
+
+// keepFirst leaves what comes first.
+func keepFirst(a answer) {
+	keys := slices.Sorted(maps.Keys(a))
+	for _, key := range keys[min(firstPods, len(keys)):] {
+		delete(a, key)
+	}
+}
+
+// images are those of a pod, each once.
+func images(pod *corev1.Pod) (images []string) {
+	for _, c := range pod.Spec.Containers {
+		if !slices.Contains(images, c.Image) {
+			images = append(images, c.Image)
+		}
+	}
+	return images
+}
 
 func findQuestion(name string) (question, error) {
 	for _, q := range questions {
@@ -158,6 +239,33 @@ func readGroups(body []byte) (answer, error) {
 				}
 				a[group+column] = float64(q.MilliValue())
 			}
+		}
+	}
+	return a, nil
+}
+
+// readFacets reads how many objects have each value.
+func readFacets(body []byte) (answer, error) {
+	var list struct {
+		Facets []struct {
+			Path      string
+			Truncated bool
+			Values    []struct {
+				Value   string
+				Objects float64
+			}
+		}
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, err
+	}
+	a := answer{}
+	for _, facet := range list.Facets {
+		if facet.Truncated {
+			return nil, fmt.Errorf("the facet of %s has more values than it shows", facet.Path)
+		}
+		for _, v := range facet.Values {
+			a[facet.Path+" "+v.Value] = v.Objects
 		}
 	}
 	return a, nil

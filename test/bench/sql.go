@@ -58,6 +58,13 @@ GROUP BY namespace, image`, readImageRows}, nil
 	case "aggregate":
 		return sqlQuestion{`SELECT sum(quantity(c #>> '{resources,requests,memory}'))
 FROM pods, jsonb_array_elements(data #> '{spec,containers}') c`, readValueRow("sum(spec.containers[*].resources.requests.memory)", thousandths)}, nil
+	case "sort":
+		return sqlQuestion{fmt.Sprintf(`SELECT data FROM pods ORDER BY
+	(SELECT min(quantity(c #>> '{resources,requests,cpu}')) FROM jsonb_array_elements(data #> '{spec,containers}') c),
+	data #>> '{metadata,namespace}' COLLATE "C", data #>> '{metadata,name}' COLLATE "C" LIMIT %d`, firstPods), readPodRows}, nil
+	case "facets":
+		return sqlQuestion{`SELECT 'spec.schedulerName ' || (data #>> '{spec,schedulerName}'), count(*) FROM pods GROUP BY data #>> '{spec,schedulerName}'
+UNION ALL SELECT 'status.qosClass ' || (data #>> '{status,qosClass}'), count(*) FROM pods GROUP BY data #>> '{status,qosClass}'`, readCountRows}, nil
 	case lookupApp:
 		return containing(map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": q.about}}})
 	case lookupAddress:
@@ -128,6 +135,22 @@ func readImageRows(rows [][][]byte) (answer, error) {
 			return nil, fmt.Errorf("CPU of %s: %w", group, err)
 		}
 		a[group+"count()"], a[group+"sum(spec.containers[*].resources.requests.cpu)"] = count, cpu
+	}
+	return a, nil
+}
+
+// readCountRows reads what is counted and how many there are.
+func readCountRows(rows [][][]byte) (answer, error) {
+	a := answer{}
+	for _, row := range rows {
+		if len(row) != 2 {
+			return nil, fmt.Errorf("a count has %d columns, and not 2", len(row))
+		}
+		count, err := readNumber(row[1], 1)
+		if err != nil {
+			return nil, fmt.Errorf("count of %s: %w", row[0], err)
+		}
+		a[string(row[0])] = count
 	}
 	return a, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -21,11 +22,13 @@ func startLister(_ context.Context, rc *rest.Config) (*synced, error) {
 		if err != nil {
 			return nil, err
 		}
-		a := answer{}
-		for i := range pods.Items {
-			q.add(a, &pods.Items[i])
-		}
-		return a, nil
+		return q.of(func(yield func(*corev1.Pod) bool) {
+			for i := range pods.Items {
+				if !yield(&pods.Items[i]) {
+					return
+				}
+			}
+		}), nil
 	}
 	return &synced{ask: ask}, nil
 }
