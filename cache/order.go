@@ -90,8 +90,8 @@ func (o Order) sort(ctx context.Context, l *located, of *extraction) ([]rawjson.
 	return values.paths, nil
 }
 
-// within is the column that has all that o is about; nil: there is none, or an index or the
-// objects themselves have some of it.
+// within is the column that has all that o is about, and the paths of that; no column: there is
+// none; no paths, either: an index or the objects themselves have some of it.
 func (o Order) within(l *located, of *extraction) (paths []rawjson.Path, at *columnAt) {
 	if of == nil || slices.ContainsFunc(o, func(k OrderKey) bool {
 		_, indexed := of.indexOf(k.Path)
@@ -119,11 +119,12 @@ func (m *Matcher) sort(ctx context.Context, l *located) ([]rawjson.Path, error) 
 	return m.query.Sort.sort(ctx, l, m.extraction)
 }
 
-// sortAside is sort of many objects by nothing but what has to be read of them, if many have the
-// same.
+// sortAside sorts where every key has to be read from the JSON, and many objects say the same. ok is
+// false where that does not hold, and nothing is changed then. Like a column it is for objects in
+// which no key occurs twice.
 func (o Order) sortAside(ctx context.Context, l *located, of *extraction) (paths []rawjson.Path, ok bool, err error) {
 	paths, at := o.within(l, of)
-	if len(paths) < len(o) || len(l.objects) < columnFrom {
+	if paths == nil || !of.unique {
 		return nil, false, nil
 	}
 	order, err := o.rankAside(ctx, l, paths, at)

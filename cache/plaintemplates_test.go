@@ -61,8 +61,8 @@ func TestPlainTemplatesShared(t *testing.T) {
 	reading.Wait()
 }
 
-// TestPlainTemplateDamaged: one that cannot be unpacked is nobody's afterwards, and the one that
-// was in its place is as it was.
+// TestPlainTemplateDamaged: one that cannot be unpacked is not read, and nobody takes what is left
+// of it for the one that was in its place.
 func TestPlainTemplateDamaged(t *testing.T) {
 	of, plain := inOnePlace(t, 2)
 	damaged := *of[1].template

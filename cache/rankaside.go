@@ -10,15 +10,22 @@ import (
 )
 
 const (
-	// asideFrom is of how many objects it is found out whether many have the same text.
-	asideFrom = 4096
-	// asideShared is for how many objects there is to be one text at least.
+	// asideFrom is how many objects there are at least, for it to be worth while.
+	asideFrom = 1024
+	// asideKnown is of how many objects it can be told whether many have the same text, and
+	// asideShared for how many there is to be one text at least.
+	asideKnown  = asideFrom / 2
 	asideShared = 2
+	// asideLong and asideMost are how many bytes one text may have, and all of them: where a path
+	// leads to a part of an object that is large, the values are less than that.
+	asideLong = 1 << 10
+	asideMost = 16 << 20
 )
 
-// aside has the texts of the objects of one question, where no column has them: each once, and
-// its number for each object. So a sort by what many objects have in common, such as what they
-// request, takes four bytes for each and compares each text once, in the place of values of all.
+// aside has the texts of the objects of one question, of most of which no column has them: each
+// once, and its number for each object. So a sort by what many objects have in common, such as
+// what they request, takes four bytes for each and compares each text once, in the place of the
+// values of all. It holds no more than asideMost bytes of texts.
 type aside struct {
 	codes   []uint32 // by object
 	readers []asideReader
@@ -35,11 +42,15 @@ type asideReader struct {
 	found      int    // objects since aside was told
 }
 
-var errTooMany = errors.New("too few objects have the same text")
+var errTooMany = errors.New("too few objects have the same text, or texts are long")
 
 // rankAside is which of the objects of l comes first in o, and so on, by what they have at paths,
-// all that o is about; nil: too few have the same. at is their column, nil if there is none.
+// which are all that o is about. at is the column of these paths, nil if there is none. There is
+// no order (nil) if a column has most of the objects, or texts are not what aside is for.
 func (o Order) rankAside(ctx context.Context, l *located, paths []rawjson.Path, at *columnAt) ([]int, error) {
+	if len(l.objects) < asideFrom || at.hasMost(l) {
+		return nil, nil
+	}
 	a := &aside{codes: make([]uint32, len(l.objects)), readers: make([]asideReader, Workers())}
 	switch err := a.read(ctx, l, paths, at); {
 	case errors.Is(err, errTooMany):
@@ -55,6 +66,20 @@ func (o Order) rankAside(ctx context.Context, l *located, paths []rawjson.Path, 
 		return nil, err
 	}
 	return r.arrange(a.codes), nil
+}
+
+// hasMost reports whether the column has as many of the objects as it takes for it to be used.
+func (at *columnAt) hasMost(l *located) bool {
+	if at == nil {
+		return false
+	}
+	lacking := 0
+	for _, row := range l.rows {
+		if at.codes.at(row) == 0 {
+			lacking++
+		}
+	}
+	return lacking <= len(l.rows)/ranksLacking
 }
 
 // read finds the text of each object.
@@ -90,7 +115,8 @@ func (a *aside) enter(r *asideReader, i int) error {
 	return nil
 }
 
-// code is the number of a text, which it gets if it has none, after so many objects more.
+// code is the number of a text, which it gets if it has none. objects is how many were read since
+// the same reader called it last.
 func (a *aside) code(text []byte, objects int) (uint32, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -99,8 +125,11 @@ func (a *aside) code(text []byte, objects int) (uint32, error) {
 	if code > 0 && a.texts.has(code, text) {
 		return code, nil
 	}
-	if code > 0 || a.found > asideFrom && a.texts.len() > a.found/asideShared {
-		return 0, errTooMany // two texts with one hash are nothing to be sorted by, either
+	switch {
+	case code > 0, // two texts have one hash
+		len(text) > asideLong, a.texts.held > asideMost,
+		a.found > asideKnown && a.texts.len() > a.found/asideShared:
+		return 0, errTooMany
 	}
 	code, ok := a.texts.add(text, hash)
 	if !ok {

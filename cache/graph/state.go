@@ -141,7 +141,8 @@ func (s *state) named(k kindID, key cache.Key) nodeID {
 	return id
 }
 
-// add returns a new node of a key.
+// add returns a new node of a key. It keeps the name as it is, so that one of links has to be cloned
+// before; unique.Make clones the namespace by itself.
 func (s *state) add(k kindID, key cache.Key) nodeID {
 	id := s.nodes.Add(node{kind: k, name: key.Name, namespace: unique.Make(key.Namespace)})
 	s.all[k].byKey.Add(id, s.nodeHash)

@@ -91,8 +91,8 @@ func (b *batch) fill(r *rawjson.ListReader) error {
 }
 
 // decode decodes the items. What wraps them is in one piece of memory: it goes when all of the
-// list is in the copy, while the objects, which are of the same size, stay. One by one it would
-// leave as many gaps among them, for as long as they stay.
+// list is in the copy, while the objects, which Go's allocator would put among it for they are
+// of the same size class, stay. One by one it would leave as many gaps, for as long as they stay.
 func (b *batch) decode(s *source) {
 	b.items = make([]runtime.Object, 0, len(b.ends))
 	wrapped := make([]item, 0, len(b.ends))

@@ -132,7 +132,11 @@ func (r *reader) add(c *content, v rawjson.Value) {
 		c.room = append(c.room, v.Text...)
 		c.addRoom(Image, start)
 	default:
-		c.room = append(c.room, bytes.ToValidUTF8(v.Text[:min(len(v.Text), maxText)], nil)...)
+		s := v.Text[:min(len(v.Text), maxText)]
+		if !utf8.Valid(s) {
+			s = bytes.ToValidUTF8(s, nil)
+		}
+		c.room = append(c.room, s...)
 		c.addRoom(Text, start)
 	}
 }

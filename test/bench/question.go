@@ -101,7 +101,7 @@ var questions = []question{{
 }, {
 	name:  "sort",
 	query: map[string]string{"sort": "spec.containers[*].resources.requests.cpu", "limit": strconv.Itoa(firstPods)},
-	read:  readObjects,
+	read:  readOrder,
 	add: func(a answer, pod *corev1.Pod) {
 		a[sortKey(leastCPU(pod), pod)] = 1
 		if len(a) > 100*firstPods {
@@ -109,13 +109,12 @@ var questions = []question{{
 		}
 	},
 	end: func(a answer) answer {
-		keepFirst(a)
-		names := answer{}
-		for key := range a {
+		places := answer{}
+		for i, key := range keepFirst(a) {
 			_, name, _ := strings.Cut(key, "\x00")
-			names[strings.ReplaceAll(name, "\x00", "/")] = 1
+			places[strings.ReplaceAll(name, "\x00", "/")] = float64(i + 1)
 		}
-		return names
+		return places
 	},
 	each: true,
 }, {
@@ -148,12 +147,14 @@ func leastCPU(pod *corev1.Pod) int64 {
 	return least
 }
 
-// keepFirst leaves what comes first.
-func keepFirst(a answer) {
+// keepFirst leaves what comes first, and returns it in order.
+func keepFirst(a answer) []string {
 	keys := slices.Sorted(maps.Keys(a))
-	for _, key := range keys[min(firstPods, len(keys)):] {
+	first := keys[:min(firstPods, len(keys))]
+	for _, key := range keys[len(first):] {
 		delete(a, key)
 	}
+	return first
 }
 
 // images are those of a pod, each once.
@@ -204,6 +205,23 @@ func readObjects(body []byte) (answer, error) {
 			return nil, fmt.Errorf("pod %s is only there in parts", item.Metadata.Name)
 		}
 		a[item.Metadata.Namespace+"/"+item.Metadata.Name]++
+	}
+	return a, nil
+}
+
+// readOrder reads the place of each object of a list, from 1 on.
+func readOrder(body []byte) (answer, error) {
+	var list struct {
+		Items []struct {
+			Metadata struct{ Namespace, Name string }
+		}
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, err
+	}
+	a := answer{}
+	for i, item := range list.Items {
+		a[item.Metadata.Namespace+"/"+item.Metadata.Name] = float64(i + 1)
 	}
 	return a, nil
 }

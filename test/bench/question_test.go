@@ -65,7 +65,7 @@ func TestQuestions(t *testing.T) {
 }
 
 // TestFirstPods: of many pods those are left that come first, by the least request and then by
-// namespace and name.
+// namespace and name, each with its place.
 func TestFirstPods(t *testing.T) {
 	q, err := findQuestion("sort")
 	if err != nil {
@@ -84,7 +84,7 @@ func TestFirstPods(t *testing.T) {
 	})
 	want := answer{}
 	for n := range firstPods {
-		want[fmt.Sprintf("a/pod-%06d", 2*(n+1))] = 1
+		want[fmt.Sprintf("a/pod-%06d", 2*(n+1))] = float64(n + 1)
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v come first, want %v", got, want)

@@ -59,9 +59,9 @@ GROUP BY namespace, image`, readImageRows}, nil
 		return sqlQuestion{`SELECT sum(quantity(c #>> '{resources,requests,memory}'))
 FROM pods, jsonb_array_elements(data #> '{spec,containers}') c`, readValueRow("sum(spec.containers[*].resources.requests.memory)", thousandths)}, nil
 	case "sort":
-		return sqlQuestion{fmt.Sprintf(`SELECT data FROM pods ORDER BY
+		return sqlQuestion{fmt.Sprintf(`SELECT data #>> '{metadata,namespace}', data #>> '{metadata,name}', data FROM pods ORDER BY
 	(SELECT min(quantity(c #>> '{resources,requests,cpu}')) FROM jsonb_array_elements(data #> '{spec,containers}') c),
-	data #>> '{metadata,namespace}' COLLATE "C", data #>> '{metadata,name}' COLLATE "C" LIMIT %d`, firstPods), readPodRows}, nil
+	data #>> '{metadata,namespace}' COLLATE "C", data #>> '{metadata,name}' COLLATE "C" LIMIT %d`, firstPods), readOrderRows}, nil
 	case "facets":
 		return sqlQuestion{`SELECT 'spec.schedulerName ' || (data #>> '{spec,schedulerName}'), count(*) FROM pods GROUP BY data #>> '{spec,schedulerName}'
 UNION ALL SELECT 'status.qosClass ' || (data #>> '{status,qosClass}'), count(*) FROM pods GROUP BY data #>> '{status,qosClass}'`, readCountRows}, nil
@@ -94,6 +94,19 @@ func readPodRows(rows [][][]byte) (answer, error) {
 			return nil, fmt.Errorf("pod %s is only there in parts", pod.Metadata.Name)
 		}
 		a[pod.Metadata.Namespace+"/"+pod.Metadata.Name]++
+	}
+	return a, nil
+}
+
+// readOrderRows reads the place of each pod, from 1 on: its namespace and name are in the first
+// columns.
+func readOrderRows(rows [][][]byte) (answer, error) {
+	a := answer{}
+	for i, row := range rows {
+		if len(row) < 2 {
+			return nil, fmt.Errorf("a pod has %d columns, and not its namespace and name", len(row))
+		}
+		a[string(row[0])+"/"+string(row[1])] = float64(i + 1)
 	}
 	return a, nil
 }

@@ -77,6 +77,8 @@ func TestReadRows(t *testing.T) {
 		"no value":        {readValueRow("sum", thousandths), nil, nil},
 		"no number":       {readValueRow("sum", thousandths), [][][]byte{row("")}, nil},
 		"groups":          {readImageRows, [][][]byte{row("a", "x", "2", "0.150")}, answer{"a x count()": 2, "a x sum(spec.containers[*].resources.requests.cpu)": 150}},
+		"order":           {readOrderRows, [][][]byte{row("a", "c"), row("a", "b")}, answer{"a/c": 1, "a/b": 2}},
+		"order of what":   {readOrderRows, [][][]byte{row("a")}, nil},
 		"counts":          {readCountRows, [][][]byte{row("image x", "2")}, answer{"image x": 2}},
 		"counts of what":  {readCountRows, [][][]byte{row("2")}, nil},
 		"no counts":       {readCountRows, [][][]byte{row("image x", "")}, nil},

@@ -66,7 +66,7 @@ export default {
     // for it afterwards.
     const asked = [];
     await page.route(
-      (u) => u.pathname.endsWith("v1/resources/pods/objects") && !u.searchParams.has("watch"),
+      (u) => u.pathname.endsWith("v1/resources/pods/objects") && u.searchParams.has("sort") && !u.searchParams.has("watch"),
       async (route) => {
         const response = await route.fetch();
         asked.push([new URL(route.request().url()).searchParams.get("sort"), (await response.json()).items[0].metadata.name]);
