@@ -1,12 +1,26 @@
 package cache
 
-import "time"
+import (
+	"bytes"
+	"time"
+)
 
 // Decode makes an Object of raw: it finds identity and indexed values, cuts what
 // the Spec drops, empties what it redacts and compresses the rest. apiVersion
 // and kind are filled in where raw has none, as in lists. raw may be reused
 // after. It fails if raw is no object with a name. Any goroutine may call it.
 func (s *Store) Decode(raw []byte, apiVersion, kind string) (*Object, error) {
+	return s.decode(raw, apiVersion, kind, false)
+}
+
+// DecodeListed is Decode of an object of a list. One that is held just as it is listed, in
+// content and not only in version, comes back itself: a list of what is held for the most part
+// takes memory for the rest.
+func (s *Store) DecodeListed(raw []byte, apiVersion, kind string) (*Object, error) {
+	return s.decode(raw, apiVersion, kind, true)
+}
+
+func (s *Store) decode(raw []byte, apiVersion, kind string, listed bool) (*Object, error) {
 	buf := buffers.get()
 	e := s.extraction.Load()
 	o, plain, unindexed, err := e.object(raw, (*buf)[:0], apiVersion, kind)
@@ -25,8 +39,30 @@ func (s *Store) Decode(raw []byte, apiVersion, kind string) (*Object, error) {
 	if s.opts.Sound != nil && s.opts.Sound(plain) {
 		o.is |= sound
 	}
+	if listed {
+		if held := s.heldAs(o, plain); held != nil {
+			return held, nil
+		}
+	}
 	s.pack(o, plain)
 	return o, nil
+}
+
+// heldAs is what is held in the place of o, if it is the same down to its JSON, which is plain.
+func (s *Store) heldAs(o *Object, plain []byte) *Object {
+	s.mu.RLock()
+	held := s.contents.find(o)
+	s.mu.RUnlock()
+	if held == nil || !held.sameIdentity(o) || held.generation != o.generation || held.is != o.is || int(held.size) != len(plain) {
+		return nil
+	}
+	buf := buffers.get()
+	json, err := held.AppendJSON((*buf)[:0])
+	defer buffers.put(buf, json)
+	if err != nil || !bytes.Equal(json, plain) {
+		return nil
+	}
+	return held
 }
 
 // Apply enters one event of a watch. What is not newer than the object held is

@@ -58,3 +58,30 @@ func TestNothingPilesUp(t *testing.T) {
 		t.Errorf("a subscriber that did not read got %v, want ErrExpired", err)
 	}
 }
+
+// TestManyChangesAreSavedAnew: one transaction has each page that it changes in memory, so that
+// where many objects have changed all are saved anew, which is done in parts.
+func TestManyChangesAreSavedAnew(t *testing.T) {
+	const objects = 2 * changedMany
+	s := newStore(t, thingSpec)
+	things := make([]*Object, objects)
+	replace := func(version, changed int) (b Batch) {
+		t.Helper()
+		for i := range things[:changed] {
+			var err error
+			if things[i], err = s.Decode(fmt.Appendf(nil, `{"metadata":{"name":"x%d","uid":"u","resourceVersion":"%d"}}`, i, version+i), "", ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Replace("", things, fmt.Sprint(version+changed))
+		b, _ = s.TakeChanges()
+		return b
+	}
+	replace(1, objects)
+	if b := replace(objects+1, changedMany); b.Reset || b.Len() != changedMany {
+		t.Errorf("%d changes are saved as %d records, everything anew: %v", changedMany, b.Len(), b.Reset)
+	}
+	if b := replace(2*objects, changedMany+1); !b.Reset || b.Len() != objects {
+		t.Errorf("%d changes are saved as %d records, everything anew: %v", changedMany+1, b.Len(), b.Reset)
+	}
+}

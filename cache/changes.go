@@ -31,10 +31,19 @@ func (c *changes) add(k Key) {
 	c.keys[k] = struct{}{}
 }
 
-// bound keeps the keys of deleted objects from piling up where nobody takes
-// them: from a point on, saving everything is less.
+const (
+	// changedMany is how many changes are many, and changedShare of how many objects one has
+	// changed then for everything to be saved anew.
+	changedMany  = 32 << 10
+	changedShare = 8
+)
+
+// bound has everything saved anew where that is less than to save what changed. Keys of deleted
+// objects would pile up where nobody takes them. And changes are saved in one transaction, which
+// has each page that it changes in memory: with a few records on a page, and one in eight
+// changed, these are most of all, while what is saved anew takes memory for a part of it.
 func (c *changes) bound(objects int) {
-	if len(c.keys) > 2*objects+4096 {
+	if n := len(c.keys); n > 2*objects+4096 || n > changedMany && n > objects/changedShare {
 		c.all()
 	}
 }

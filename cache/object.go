@@ -87,6 +87,13 @@ type identity struct {
 	namespace, name, uid, resourceVersion string
 }
 
+// sameIdentity reports whether o and other have the same identity and resourceVersion, which are
+// those of their JSON.
+func (o *Object) sameIdentity(other *Object) bool {
+	return o.text == other.text && o.namespaceEnd == other.namespaceEnd && o.nameEnd == other.nameEnd && o.uidEnd == other.uidEnd &&
+		o.was == 0 && other.was == 0
+}
+
 func (o *Object) setIdentity(id identity) {
 	var b strings.Builder
 	b.Grow(len(id.namespace) + len(id.name) + len(id.uid) + len(id.resourceVersion))

@@ -1,9 +1,11 @@
 package cache
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -219,4 +221,77 @@ func TestUnsynced(t *testing.T) {
 			t.Errorf("%s of an empty Store = %v", name, err)
 		}
 	}
+}
+
+// TestDecodeListed: an object that is held just as it is listed comes back itself, and no other
+// does, whatever it has in common with what is held.
+func TestDecodeListed(t *testing.T) {
+	s := filledStore(t, 100)
+	raw := realPod(7, 8)
+	listed := func(raw []byte) *Object {
+		t.Helper()
+		o, err := s.DecodeListed(raw, "v1", "Pod")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	same := listed(raw)
+	held, ok := s.Get(same.Key())
+	if !ok || same != held {
+		t.Fatal("what is held comes back as another one")
+	}
+	for what, change := range map[string][2]string{
+		"content": {`"phase":"`, `"phase":"Not`},
+		"UID":     {`"uid":"` + held.UID(), `"uid":"0` + held.UID()[1:]},
+		"version": {`"resourceVersion":"8"`, `"resourceVersion":"9"`},
+		"name":    {`"name":"` + held.Name(), `"name":"x` + held.Name()},
+	} {
+		other := bytes.Replace(raw, []byte(change[0]), []byte(change[1]), 1)
+		if bytes.Equal(other, raw) {
+			t.Fatalf("%s has not changed", what)
+		}
+		o := listed(other)
+		if o == held {
+			t.Errorf("another %s is not noticed", what)
+		}
+		want, err := s.Decode(other, "v1", "Pod")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, errGot := o.JSON()
+		wanted, errWant := want.JSON()
+		if err := errors.Join(errGot, errWant); err != nil || !bytes.Equal(got, wanted) {
+			t.Errorf("another %s: %s (%v)", what, got, err)
+		}
+	}
+	if o, err := s.Decode(raw, "v1", "Pod"); err != nil || o == held {
+		t.Errorf("what a watch tells is what is held (%v)", err)
+	}
+	deleted := held.at("1000") // its JSON has another version than it has itself
+	s.Apply("", Modified, deleted)
+	if o := listed(bytes.Replace(raw, []byte(`"resourceVersion":"8"`), []byte(`"resourceVersion":"1000"`), 1)); o == deleted {
+		t.Error("the version in the JSON is not looked at")
+	}
+}
+
+// TestRelistMemory: a list of what is held takes no memory for each object.
+func TestRelistMemory(t *testing.T) {
+	const pods = 2000
+	s := filledStore(t, pods)
+	before := heap()
+	objs := make([]*Object, pods)
+	for i := range objs {
+		var err error
+		if objs[i], err = s.DecodeListed(realPod(i, i+1), "v1", "Pod"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := heap(); after > before+100*pods {
+		t.Errorf("a list of %d objects takes %d bytes", pods, after-before)
+	}
+	if stats := s.Replace("", objs, "5000"); stats != (ReplaceStats{}) {
+		t.Errorf("nothing has changed, and these were told: %+v", stats)
+	}
+	runtime.KeepAlive(objs)
 }

@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"hash/maphash"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,8 +25,8 @@ type Sink[R any] interface {
 	Reset()
 	// Stamp is that of the object entered last under a key.
 	Stamp(r cache.Resource, key cache.Key) (stamp uint64, ok bool)
-	// Keys are those of the objects entered of a resource.
-	Keys(r cache.Resource) []cache.Key
+	// Keys are those of the objects entered of a resource. Nothing is entered meanwhile.
+	Keys(r cache.Resource) iter.Seq[cache.Key]
 	// Read computes what there is to enter of an object. It is called
 	// concurrently.
 	Read(r cache.Resource, o *cache.Object) R
@@ -349,20 +350,17 @@ func (u *Updater[R]) has(r cache.Resource, o *cache.Object) bool {
 	return ok && stamp == Stamp(o)
 }
 
-// leftOut lists what was entered and is not among objects.
-func (u *Updater[R]) leftOut(r cache.Resource, objects []*cache.Object) []cache.Key {
-	entered := u.sink.Keys(r)
-	if len(entered) == 0 {
-		return nil
+// leftOut lists what was entered and is not among objects, which are all of a resource. They are
+// in the order of their keys, and looked through for each key that was entered: a set of all
+// keys would take more memory than what was entered.
+func (u *Updater[R]) leftOut(r cache.Resource, objects []*cache.Object) (gone []cache.Key) {
+	for key := range u.sink.Keys(r) {
+		_, there := slices.BinarySearchFunc(objects, key, func(o *cache.Object, key cache.Key) int { return o.Key().Compare(key) })
+		if !there {
+			gone = append(gone, key)
+		}
 	}
-	kept := make(map[cache.Key]struct{}, len(objects))
-	for _, o := range objects {
-		kept[o.Key()] = struct{}{}
-	}
-	return slices.DeleteFunc(entered, func(k cache.Key) bool {
-		_, ok := kept[k]
-		return ok
-	})
+	return gone
 }
 
 // readAll reads objects into all, on all processors.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func (e entered) Stamp(r cache.Resource, key cache.Key) (uint64, bool) {
 	return Stamp(o), true
 }
 
-func (e entered) Keys(r cache.Resource) []cache.Key { return slices.Collect(maps.Keys(e[r])) }
+func (e entered) Keys(r cache.Resource) iter.Seq[cache.Key] { return maps.Keys(e[r]) }
 
 func (e entered) Read(_ cache.Resource, o *cache.Object) *cache.Object { return o }
 

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"iter"
+
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/follow"
 )
@@ -51,14 +53,14 @@ func (s sink) Stamp(r cache.Resource, key cache.Key) (uint64, bool) {
 	return s.nodeOf(id).stamp, true
 }
 
-func (s sink) Keys(r cache.Resource) []cache.Key {
-	var keys []cache.Key
-	for id := range s.all[s.kind(r)].byKey.All() {
-		if n := s.nodes.At(id); n.present {
-			keys = append(keys, n.key())
+func (s sink) Keys(r cache.Resource) iter.Seq[cache.Key] {
+	return func(yield func(cache.Key) bool) {
+		for id := range s.all[s.kind(r)].byKey.All() {
+			if n := s.nodes.At(id); n.present && !yield(n.key()) {
+				return
+			}
 		}
 	}
-	return keys
 }
 
 func (s sink) Read(r cache.Resource, o *cache.Object) *links { return s.all[s.kind(r)].reader.read(o) }

@@ -1,6 +1,8 @@
 package health
 
 import (
+	"iter"
+	"maps"
 	"sync"
 	"time"
 	"unique"
@@ -79,13 +81,7 @@ func (s sink) Stamp(r cache.Resource, key cache.Key) (uint64, bool) {
 	return e.stamp, true
 }
 
-func (s sink) Keys(r cache.Resource) []cache.Key {
-	var keys []cache.Key
-	for key := range s.of(r).entries {
-		keys = append(keys, key)
-	}
-	return keys
-}
+func (s sink) Keys(r cache.Resource) iter.Seq[cache.Key] { return maps.Keys(s.of(r).entries) }
 
 func (s sink) Read(r cache.Resource, o *cache.Object) reading {
 	k := s.of(r)

@@ -73,6 +73,7 @@ func (s *source) decodeList(r *rawjson.ListReader) ([]runtime.Object, error) {
 	items := make([]runtime.Object, 0, n)
 	for _, b := range batches {
 		items = append(items, b.items...)
+		b.items = nil
 	}
 	return items, nil
 }
@@ -90,20 +91,15 @@ func (b *batch) fill(r *rawjson.ListReader) error {
 	return nil
 }
 
-// decode decodes the items. What wraps them is in one piece of memory: it goes when all of the
-// list is in the copy, while the objects, which Go's allocator would put among it for they are
-// of the same size class, stay. One by one it would leave as many gaps, for as long as they stay.
 func (b *batch) decode(s *source) {
 	b.items = make([]runtime.Object, 0, len(b.ends))
-	wrapped := make([]item, 0, len(b.ends))
 	start := 0
 	for _, end := range b.ends {
-		obj, err := s.decode(b.raw[start:end])
+		obj, err := s.decodeListed(b.raw[start:end])
 		if start = end; err != nil {
 			s.undecoded(err)
 			continue
 		}
-		wrapped = append(wrapped, item{obj: obj, resourceVersion: obj.ResourceVersion()})
-		b.items = append(b.items, &wrapped[len(wrapped)-1])
+		b.items = append(b.items, listed{obj})
 	}
 }

@@ -67,6 +67,14 @@ func (i *item) GetAnnotations() map[string]string {
 	return nil
 }
 
+// listed is an object of a list, of which the Reflector asks nothing. It is a pointer and nothing
+// else, so that an interface has it without memory of its own: what wraps a million objects while
+// they are listed would be garbage among them afterwards.
+type listed struct{ obj *cache.Object }
+
+func (l listed) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+func (l listed) DeepCopyObject() runtime.Object   { return l }
+
 // itemList is the answer to a list.
 type itemList struct {
 	metav1.ListMeta

@@ -16,6 +16,7 @@ import (
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/rawjson"
 	"github.com/klauspost/compress/gzip"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -209,7 +210,7 @@ func TestDecodeList(t *testing.T) {
 		t.Fatalf("%d items, %d refused; want %d and %d", len(got), s.count.undecoded.Load(), items, bad)
 	}
 	for n, o := range got {
-		obj := o.(*item).obj
+		obj := o.(listed).obj
 		if want := fmt.Sprintf("p%06d", n); obj.Name() != want {
 			t.Fatalf("item %d is %s, want %s", n, obj.Name(), want)
 		}
@@ -259,5 +260,13 @@ func TestUnpacked(t *testing.T) {
 				t.Errorf("unpacked() = %.40q, %v; want %.40q, %v", got, err, c.want, c.err)
 			}
 		})
+	}
+}
+
+// TestListedTakesNoMemory: what wraps an object of a list for the Reflector is no memory of its own.
+func TestListedTakesNoMemory(t *testing.T) {
+	items, obj := make([]runtime.Object, 1), new(cache.Object)
+	if n := testing.AllocsPerRun(100, func() { items[0] = listed{obj} }); n != 0 {
+		t.Errorf("%v allocations for each object", n)
 	}
 }

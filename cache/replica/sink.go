@@ -152,8 +152,13 @@ func (s *source) begins() bool {
 func objectsOf(items []any) []*cache.Object {
 	objs := make([]*cache.Object, 0, len(items))
 	for _, i := range items {
-		if it, ok := i.(*item); ok && it.obj != nil {
-			objs = append(objs, it.obj)
+		switch i := i.(type) {
+		case listed:
+			objs = append(objs, i.obj)
+		case *item: // of a streaming list
+			if i.obj != nil {
+				objs = append(objs, i.obj)
+			}
 		}
 	}
 	return objs

@@ -289,6 +289,11 @@ func (s *source) decode(raw []byte) (*cache.Object, error) {
 	return s.store.Decode(raw, s.spec.GVR.GroupVersion().String(), s.spec.Kind)
 }
 
+// decodeListed is decode of an object of a list.
+func (s *source) decodeListed(raw []byte) (*cache.Object, error) {
+	return s.store.DecodeListed(raw, s.spec.GVR.GroupVersion().String(), s.spec.Kind)
+}
+
 // demandRelist makes the open watch end as if its version had expired.
 func (s *source) demandRelist(reason string) { s.demandOf(relistDemand{reason: reason}) }
 

@@ -1,6 +1,8 @@
 package search
 
 import (
+	"iter"
+
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/follow"
 )
@@ -38,12 +40,14 @@ func (s sink) Stamp(r cache.Resource, key cache.Key) (uint64, bool) {
 	return s.doc(id).stamp, true
 }
 
-func (s sink) Keys(r cache.Resource) []cache.Key {
-	var keys []cache.Key
-	for id := range s.kinds[s.kind(r)].byKey.All() {
-		keys = append(keys, s.doc(docID(id)).key())
+func (s sink) Keys(r cache.Resource) iter.Seq[cache.Key] {
+	return func(yield func(cache.Key) bool) {
+		for id := range s.kinds[s.kind(r)].byKey.All() {
+			if !yield(s.doc(docID(id)).key()) {
+				return
+			}
+		}
 	}
-	return keys
 }
 
 func (s sink) Read(r cache.Resource, o *cache.Object) *content {

@@ -58,7 +58,8 @@ func newStandInMember(k, pods int) (*standInMember, error) {
 
 // serveStandIn serves so many pods of one cluster, or of each of several, and does what it is
 // ordered: hang K, flap K and calm K are what becomes of a cluster, and churn N has so many
-// pods a second change, of whatever cluster, until another such order; churn 0 has none.
+// pods a second change, of whatever cluster, until another such order; churn 0 has none. forget N
+// has each cluster forget its history, and so many of its pods change without anybody being told.
 func serveStandIn(args []string, in io.Reader, replies *json.Encoder) error {
 	pods, clusters, err := parseStandIn(args)
 	if err != nil {
@@ -112,7 +113,7 @@ func obeyStandIn(members []*standInMember, order string, churn *standInChurn) er
 	verb, text, _ := strings.Cut(order, " ")
 	n, err := strconv.Atoi(text)
 	switch {
-	case err != nil || n < 0 || verb != "churn" && n >= len(members):
+	case err != nil || n < 0 || verb != "churn" && verb != "forget" && n >= len(members):
 		return fmt.Errorf("no such order: %q", order)
 	case verb == "hang":
 		members[n].hang()
@@ -120,6 +121,10 @@ func obeyStandIn(members []*standInMember, order string, churn *standInChurn) er
 		members[n].flap()
 	case verb == "calm":
 		members[n].beCalm()
+	case verb == "forget":
+		for _, m := range members {
+			m.Forget(n)
+		}
 	case verb == "churn" && n <= int(time.Second):
 		churn.order(n)
 	default:

@@ -2,7 +2,7 @@
 // on the machine beside what is measured. It serves pods that are made when they are asked for,
 // and namespaces: discovery, get, list with limit and continue, and watch with bookmarks. It has
 // no selectors, tables, protobuf or streaming lists, and refuses them; nobody is asked who they
-// are, and its history never expires. It says nothing about API servers.
+// are, and its history does not expire unless Forget is called. It says nothing about API servers.
 package standin
 
 import (
@@ -36,6 +36,7 @@ type Server struct {
 	mu      sync.Mutex // guards all below
 	changed chan struct{}
 	events  []int // the pod that changed with version s.created()+1+k
+	oldest  int   // the version from which on it can be watched
 }
 
 // New makes a Server of so many pods.
@@ -99,11 +100,31 @@ func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message
 func (s *Server) Change(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.changeLocked(n)
+}
+
+func (s *Server) changeLocked(n int) {
 	for range n {
 		s.events = append(s.events, int(mixed(uint64(len(s.events))*7)%uint64(s.pods.Count)))
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// Forget changes so many pods, of which no watch tells: what was before is forgotten, so that
+// every watch ends, and who goes on from before has to list again.
+func (s *Server) Forget(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.oldest = s.created() + len(s.events) + n
+	s.changeLocked(n)
+}
+
+// forgot reports whether it cannot be watched from a version any more.
+func (s *Server) forgot(version int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return version < s.oldest
 }
 
 // created is the version at which all pods had been made.
@@ -220,6 +241,11 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, kind string) {
 			return
 		}
 		_, events, changed := s.now(at)
+		if s.forgot(at) {
+			_ = out.Flush()
+			fmt.Fprintf(w, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: %d","reason":"Expired","code":410}}`+"\n", at)
+			return
+		}
 		if kind == "Pod" {
 			for k, i := range events {
 				out.Write(append(s.pods.Append([]byte(`{"type":"MODIFIED","object":`), i, max(at, s.created())+1+k), "}\n"...))

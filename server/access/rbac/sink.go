@@ -1,6 +1,9 @@
 package rbac
 
 import (
+	"iter"
+	"slices"
+
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/follow"
 )
@@ -41,9 +44,9 @@ func (s sink) Reset() {
 // objects are told of anew only when their store is another one.
 func (s sink) Stamp(cache.Resource, cache.Key) (uint64, bool) { return 0, false }
 
-func (s sink) Keys(r cache.Resource) []cache.Key {
+func (s sink) Keys(r cache.Resource) iter.Seq[cache.Key] {
 	of, _ := sourceOf(r)
-	return s.keys(of)
+	return slices.Values(s.keys(of))
 }
 
 func (s sink) Read(r cache.Resource, o *cache.Object) *parsed {
