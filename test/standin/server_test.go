@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -129,5 +130,40 @@ func TestRefuses(t *testing.T) {
 	}
 	if _, err := c.CoreV1().Services("").List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("services: %v", err)
+	}
+}
+
+// TestForgets: what is watched when the history is forgotten ends as an API server ends it, and so
+// does what goes on from before; a list has what changed, and can be watched from.
+func TestForgets(t *testing.T) {
+	s, c := start(t, 20)
+	all, err := c.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := func(version string) watch.Interface {
+		t.Helper()
+		w, err := c.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{ResourceVersion: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.Stop)
+		return w
+	}
+	under := from(all.ResourceVersion)
+	s.Forget(3)
+	for what, w := range map[string]watch.Interface{"under way": under, "from before": from(all.ResourceVersion)} {
+		if e := <-w.ResultChan(); e.Type != watch.Error || !apierrors.IsResourceExpired(apierrors.FromObject(e.Object)) {
+			t.Errorf("a watch %s tells %+v", what, e)
+		}
+	}
+	again, err := c.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	if err != nil || again.ResourceVersion != "1023" {
+		t.Fatalf("a list at %s (%v)", again.ResourceVersion, err)
+	}
+	w := from(again.ResourceVersion)
+	s.Change(1)
+	if e := <-w.ResultChan(); e.Type != watch.Modified {
+		t.Errorf("a watch from then on tells %+v", e)
 	}
 }
