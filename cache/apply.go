@@ -13,9 +13,9 @@ func (s *Store) Decode(raw []byte, apiVersion, kind string) (*Object, error) {
 	return s.decode(raw, apiVersion, kind, false)
 }
 
-// DecodeListed is Decode of an object of a list. One that is held just as it is listed, in
-// content and not only in version, comes back itself: a list of what is held for the most part
-// takes memory for the rest.
+// DecodeListed is Decode of an object of a list. One that is held just as it is listed, under the
+// same rules and in content, not only in version, comes back itself: a list of what is held for the
+// most part takes memory for the rest.
 func (s *Store) DecodeListed(raw []byte, apiVersion, kind string) (*Object, error) {
 	return s.decode(raw, apiVersion, kind, true)
 }
@@ -48,12 +48,13 @@ func (s *Store) decode(raw []byte, apiVersion, kind string, listed bool) (*Objec
 	return o, nil
 }
 
-// heldAs is what is held in the place of o, if it is the same down to its JSON, which is plain.
+// heldAs is what is held in the place of o, if it is the same down to its JSON, which is plain. It
+// need not be marked as sound: what a snapshot had is not.
 func (s *Store) heldAs(o *Object, plain []byte) *Object {
 	s.mu.RLock()
 	held := s.contents.find(o)
 	s.mu.RUnlock()
-	if held == nil || !held.sameIdentity(o) || held.generation != o.generation || held.is != o.is || int(held.size) != len(plain) {
+	if held == nil || !held.sameIdentity(o) || held.generation != o.generation || held.is|sound != o.is|sound || int(held.size) != len(plain) {
 		return nil
 	}
 	buf := buffers.get()

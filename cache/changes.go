@@ -38,10 +38,11 @@ const (
 	changedShare = 8
 )
 
-// bound has everything saved anew where that is less than to save what changed. Keys of deleted
-// objects would pile up where nobody takes them. And changes are saved in one transaction, which
-// has each page that it changes in memory: with a few records on a page, and one in eight
-// changed, these are most of all, while what is saved anew takes memory for a part of it.
+// bound has everything saved anew where to save what changed would take more memory. Keys of
+// deleted objects would pile up where nobody takes them. And changes are saved in one transaction,
+// of which bbolt has each page that it changes in memory: with a few records on a page, and one in
+// eight changed, these are most of all, while what is saved anew takes memory for a part of it,
+// and up to eight times the writing.
 func (c *changes) bound(objects int) {
 	if n := len(c.keys); n > 2*objects+4096 || n > changedMany && n > objects/changedShare {
 		c.all()

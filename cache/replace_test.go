@@ -265,6 +265,16 @@ func TestDecodeListed(t *testing.T) {
 			t.Errorf("another %s: %s (%v)", what, got, err)
 		}
 	}
+	batch, _ := s.TakeChanges()
+	restored := newStore(t, podSpec())
+	restored.opts.Sound = func([]byte) bool { return true } // which nobody has said of what a snapshot has
+	if err := restored.Restore(batch.Saved, slices.Collect(batch.Records())); err != nil {
+		t.Fatal(err)
+	}
+	was, _ := restored.Get(held.Key())
+	if o, err := restored.DecodeListed(raw, "v1", "Pod"); err != nil || was == nil || o != was {
+		t.Errorf("what a snapshot has comes back as another one (%v)", err)
+	}
 	if o, err := s.Decode(raw, "v1", "Pod"); err != nil || o == held {
 		t.Errorf("what a watch tells is what is held (%v)", err)
 	}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// item is what travels from the decoder through client-go's Reflector to the
-// sink: an object, or a bookmark when obj is nil. The embedded metav1.Object
+// item is what travels from the decoder of a watch, or of a streaming list, through client-go's
+// Reflector to the sink: an object, or a bookmark when obj is nil. The embedded metav1.Object
 // stays nil; it only lets the compiler accept item where the Reflector asks for
 // an accessor, of which it calls the four methods below and no other
 // (client-go tools/cache/reflector.go, handleAnyWatch).
