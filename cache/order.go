@@ -105,48 +105,33 @@ func (o Order) within(l *located, of *extraction) (paths []rawjson.Path, at *col
 
 // sort sorts objects, which match, by the order of the query.
 func (m *Matcher) sort(ctx context.Context, l *located) ([]rawjson.Path, error) {
-	if len(m.query.Sort) == 0 || len(l.objects) < 2 {
+	o, of := m.query.Sort, m.extraction
+	if len(o) == 0 || len(l.objects) < 2 {
 		return nil, nil
 	}
-	if m.scope.all { // ranks are of all texts, also those of objects that others may not see
-		if paths, ok, err := m.query.Sort.sortByRanks(ctx, l, m.extraction); ok || err != nil {
-			return paths, err
-		}
+	paths, order, err := o.rankTexts(ctx, l, of, m.scope.all)
+	if err != nil {
+		return nil, err
 	}
-	if paths, ok, err := m.query.Sort.sortAside(ctx, l, m.extraction); ok || err != nil {
-		return paths, err
-	}
-	return m.query.Sort.sort(ctx, l, m.extraction)
-}
-
-// sortAside sorts where every key has to be read from the JSON, and many objects say the same. ok is
-// false where that does not hold, and nothing is changed then. Like a column it is for objects in
-// which no key occurs twice.
-func (o Order) sortAside(ctx context.Context, l *located, of *extraction) (paths []rawjson.Path, ok bool, err error) {
-	paths, at := o.within(l, of)
-	if paths == nil || !of.unique {
-		return nil, false, nil
-	}
-	order, err := o.rankAside(ctx, l, paths, at)
-	if order == nil || err != nil {
-		return nil, false, err
+	if order == nil {
+		return o.sort(ctx, l, of)
 	}
 	l.arrange(order)
-	return paths, true, nil
+	return paths, nil
 }
 
-// sortByRanks is sort that looks at no value, if the ranks of the texts of a column say it all.
-func (o Order) sortByRanks(ctx context.Context, l *located, of *extraction) (paths []rawjson.Path, ok bool, err error) {
+// rankTexts is which of the objects comes first in o, and so on, as the texts of the paths say it,
+// where every key has to be read from the JSON; nil: they do not. Ranks that are kept are of all
+// texts of a column, also those of objects that others than who sees all may not see.
+func (o Order) rankTexts(ctx context.Context, l *located, of *extraction, all bool) (paths []rawjson.Path, order []int, err error) {
 	paths, at := o.within(l, of)
-	if at == nil {
-		return nil, false, nil
+	if at != nil && all {
+		order, err = o.rank(ctx, l, at)
 	}
-	order, err := o.rank(ctx, l, at)
-	if order == nil || err != nil {
-		return nil, false, err
+	if order == nil && err == nil && paths != nil && of.unique { // as of columns, no key occurs twice
+		order, err = o.rankAside(ctx, l, paths, at)
 	}
-	l.arrange(order)
-	return paths, true, nil
+	return paths, order, err
 }
 
 // columnPaths are what has to be read of the objects of an extraction if no index has it; nil:

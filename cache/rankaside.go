@@ -79,7 +79,7 @@ func (at *columnAt) hasMost(l *located) bool {
 			lacking++
 		}
 	}
-	return lacking <= len(l.rows)/ranksLacking
+	return lackFew(lacking, len(l.rows))
 }
 
 // read finds the text of each object.

@@ -55,7 +55,7 @@ func (at *columnAt) codesOf(ctx context.Context, l *located) ([]uint32, error) {
 			lacking = append(lacking, i)
 		}
 	}
-	if len(lacking) > len(codes)/ranksLacking {
+	if !lackFew(len(lacking), len(codes)) {
 		return nil, nil
 	}
 	read := func(dst []byte, i int) ([]byte, error) {
@@ -70,6 +70,9 @@ func (at *columnAt) codesOf(ctx context.Context, l *located) ([]uint32, error) {
 	}
 	return codes, nil
 }
+
+// lackFew reports whether a column that lacks some of so many objects is used for all of them.
+func lackFew(lacking, objects int) bool { return lacking <= objects/ranksLacking }
 
 // codeOf is the code of a text; 0: it has none, or codes are others by now.
 func (at *columnAt) codeOf(text []byte) uint32 {

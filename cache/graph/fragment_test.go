@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/informerd/informerd/cache/internal/brief"
 )
 
 // unmarshaled is a fragment as encoding/json reads it.
@@ -37,7 +39,8 @@ func TestFragment(t *testing.T) {
 	} {
 		var want unmarshaled
 		wanted := json.Unmarshal([]byte(text), &want) == nil
-		f := fragment{texts: new(texts)}
+		texts := brief.New()
+		f := fragment{texts: &texts}
 		if read := f.read([]byte(text)); read != wanted {
 			t.Errorf("%s: read %v, want %v", text, read, wanted)
 			continue

@@ -12,12 +12,13 @@ import (
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/follow"
 	"github.com/informerd/informerd/cache/follow/followtest"
+	"github.com/informerd/informerd/cache/internal/brief"
 )
 
 // TestMain has every text overwritten that was to be used no longer, so that one that was kept all
 // the same is another one.
 func TestMain(m *testing.M) {
-	released = func(room []byte) {
+	brief.Released = func(room []byte) {
 		for i := range room {
 			room[i] = '?'
 		}

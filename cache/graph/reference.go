@@ -3,12 +3,12 @@ package graph
 import (
 	"cmp"
 	"sync"
-	"unsafe"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/follow"
+	"github.com/informerd/informerd/cache/internal/brief"
 	"github.com/informerd/informerd/cache/rawjson"
 )
 
@@ -30,66 +30,25 @@ type links struct {
 	stamp      uint64 // of the version they were read from
 	references []reference
 	selections []selection
-	unread     bool // it could not be read
-	texts      texts
-}
-
-// texts are what references say, read into memory of the object before: they are garbage as soon
-// as it is entered, and small, so that of each piece of memory full of them something would
-// stay. A text is good until then: who keeps one has to clone it.
-type texts struct{ room []byte }
-
-const (
-	usualTexts = 512      // bytes that most objects need no more of
-	maxTexts   = 16 << 10 // the size up to which the memory is used again
-)
-
-func newTexts() texts { return texts{make([]byte, 0, usualTexts)} }
-
-func (t *texts) of(value rawjson.Lazy) string {
-	start := len(t.room)
-	t.room = value.AppendText(t.room)
-	return t.from(start)
-}
-
-func (t *texts) add(text []byte) string {
-	start := len(t.room)
-	t.room = append(t.room, text...)
-	return t.from(start)
-}
-
-// from is what room has from start on. What is appended later goes behind it, or elsewhere.
-func (t *texts) from(start int) string {
-	b := t.room[start:]
-	return unsafe.String(unsafe.SliceData(b), len(b))
-}
-
-// released is told of memory whose texts must not be used any more: tests overwrite it.
-var released = func([]byte) {}
-
-// release gives the memory to other texts.
-func (t *texts) release() texts {
-	released(t.room)
-	if cap(t.room) > maxTexts {
-		return newTexts()
-	}
-	return texts{t.room[:0]}
+	unread     bool        // it could not be read
+	texts      brief.Texts // of references
 }
 
 // allLinks are those that were entered, to be read into again: there is one for each object.
-var allLinks = sync.Pool{New: func() any { return &links{texts: newTexts()} }}
+var allLinks = sync.Pool{New: func() any { return &links{texts: brief.New()} }}
 
 // release gives l to other objects. Its selections are kept by the node.
 func (l *links) release() {
+	l.texts.Release()
 	clear(l.references)
-	*l = links{references: l.references[:0], texts: l.texts.release()}
+	*l = links{references: l.references[:0], texts: l.texts}
 	allLinks.Put(l)
 }
 
 // fragment is the JSON of any reference: the fields of Kubernetes' many types
 // of them together.
 type fragment struct {
-	texts                                                         *texts
+	texts                                                         *brief.Texts
 	apiVersion, kind, namespace, name, secretName, claimName, uid string
 	apiGroup, group                                               *string
 	optional                                                      bool
@@ -115,7 +74,7 @@ func (f *fragment) read(object []byte) bool {
 func (f *fragment) field(name []byte, value rawjson.Lazy) bool {
 	text := func(into *string) bool {
 		if value.Kind() == rawjson.String {
-			*into = f.texts.of(value)
+			*into = f.texts.Append(value.AppendText)
 			return true
 		}
 		return value.Kind() == rawjson.Null
@@ -210,11 +169,11 @@ func (r *reader) add(l *links, v rawjson.Value) {
 
 // read takes one reference out of a value. What is malformed, empty or of a
 // kind that does not count is none.
-func (c *compiled) read(v rawjson.Value, namespace string, in *texts) (reference, bool) {
+func (c *compiled) read(v rawjson.Value, namespace string, in *brief.Texts) (reference, bool) {
 	ref := reference{rule: c, to: c.to, kind: c.kind, key: cache.Key{Namespace: namespace}}
 	switch v.Kind {
 	case rawjson.String:
-		ref.key.Name = in.add(v.Text)
+		ref.key.Name = in.Add(v.Text)
 		return ref, ref.key.Name != "" && c.To != ""
 	case rawjson.Object:
 		f := fragment{texts: in}

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/follow"
+	"github.com/informerd/informerd/cache/internal/brief"
 	"github.com/informerd/informerd/cache/rawjson"
 )
 
@@ -29,32 +29,18 @@ type content struct {
 	key    cache.Key
 	stamp  uint64
 	texts  []text
-	unread bool // only identity and labels could be read
-	// room has those texts that the object does not have as they are. They are read into
-	// memory of the object before, for they are garbage as soon as they are entered, and small:
-	// of each piece of memory full of them something would stay.
-	room []byte
+	unread bool        // only identity and labels could be read
+	brief  brief.Texts // those of texts that the object does not have as they are
 }
 
-const (
-	usualRoom = 512      // bytes that most objects need no more of
-	maxRoom   = 16 << 10 // the size up to which room is used again
-)
-
 // contents are those that were entered, to be read into again: there is one for each object.
-var contents = sync.Pool{New: func() any { return &content{room: make([]byte, 0, usualRoom)} }}
-
-// released is told of memory whose texts must not be used any more: tests overwrite it.
-var released = func([]byte) {}
+var contents = sync.Pool{New: func() any { return &content{brief: brief.New()} }}
 
 // release gives c to other objects.
 func (c *content) release() {
-	released(c.room)
+	c.brief.Release()
 	clear(c.texts)
-	*c = content{texts: c.texts[:0], room: c.room[:0]}
-	if cap(c.room) > maxRoom {
-		c.room = make([]byte, 0, usualRoom)
-	}
+	*c = content{texts: c.texts[:0], brief: c.brief}
 	contents.Put(c)
 }
 
@@ -123,21 +109,18 @@ func (r *reader) read(o *cache.Object) *content {
 }
 
 func (r *reader) add(c *content, v rawjson.Value) {
-	start := len(c.room)
 	switch {
 	case v.Path == annotations:
 		c.addAnnotations(v)
 	case v.Kind != rawjson.String && v.Kind != rawjson.Number && v.Kind != rawjson.Bool:
 	case v.Path <= r.images:
-		c.room = append(c.room, v.Text...)
-		c.addRoom(Image, start)
+		c.add(Image, c.brief.Add(v.Text))
 	default:
 		s := v.Text[:min(len(v.Text), maxText)]
 		if !utf8.Valid(s) {
 			s = bytes.ToValidUTF8(s, nil)
 		}
-		c.room = append(c.room, s...)
-		c.addRoom(Text, start)
+		c.add(Text, c.brief.Add(s))
 	}
 }
 
@@ -155,43 +138,38 @@ func (c *content) addAnnotations(v rawjson.Value) {
 		}
 		raw := rawjson.Lazy(value.Raw())
 		parts.Passed(len(raw))
-		start := len(c.room)
-		c.room = rawjson.AppendKeyText(c.room, key, plain)
-		if end := len(c.room); len(raw) <= maxWritten {
-			c.room = raw.AppendText(append(c.room, '='))
-			if len(c.room)-end-len("=") > maxAnnotation {
-				c.room = c.room[:end]
+		c.add(Annotation, c.brief.Append(func(dst []byte) []byte {
+			dst = rawjson.AppendKeyText(dst, key, plain)
+			if len(raw) > maxWritten {
+				return dst
 			}
-		}
-		c.addRoom(Annotation, start)
+			end := len(dst)
+			if dst = raw.AppendText(append(dst, '=')); len(dst)-end-len("=") > maxAnnotation {
+				return dst[:end]
+			}
+			return dst
+		}))
 	}
 }
 
-// addRoom enters the text that room has from start on.
-func (c *content) addRoom(f Field, start int) { c.add(f, c.from(start)) }
-
-// from is the text that room has from start on. What is appended later goes behind it, or
-// elsewhere.
-func (c *content) from(start int) string {
-	s := c.room[start:]
-	return unsafe.String(unsafe.SliceData(s), len(s))
-}
-
-// lower is s in lower case, in room if it is not already.
+// lower is s in lower case, brief if it is not already.
 func (c *content) lower(s string) string {
+	upper := false
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return strings.ToLower(s)
 		}
+		upper = upper || unicode.IsUpper(rune(s[i]))
 	}
-	if !strings.ContainsFunc(s, unicode.IsUpper) {
+	if !upper {
 		return s
 	}
-	start := len(c.room)
-	for i := range len(s) {
-		c.room = append(c.room, byte(unicode.ToLower(rune(s[i]))))
-	}
-	return c.from(start)
+	return c.brief.Append(func(dst []byte) []byte {
+		for i := range len(s) {
+			dst = append(dst, byte(unicode.ToLower(rune(s[i]))))
+		}
+		return dst
+	})
 }
 
 // add enters a text once.

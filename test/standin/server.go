@@ -242,8 +242,8 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, kind string) {
 		}
 		_, events, changed := s.now(at)
 		if s.forgot(at) {
+			fmt.Fprintf(out, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: %d","reason":"Expired","code":410}}`+"\n", at)
 			_ = out.Flush()
-			fmt.Fprintf(w, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: %d","reason":"Expired","code":410}}`+"\n", at)
 			return
 		}
 		if kind == "Pod" {
