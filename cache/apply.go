@@ -39,6 +39,9 @@ func (s *Store) decode(raw []byte, apiVersion, kind string, listed bool) (*Objec
 	if s.opts.Sound != nil && s.opts.Sound(plain) {
 		o.is |= sound
 	}
+	if before := s.forerunner.Load(); before != nil && before.lend(o, plain) {
+		return o, nil
+	}
 	if listed {
 		if held := s.heldAs(o, plain); held != nil {
 			return held, nil
@@ -54,16 +57,21 @@ func (s *Store) heldAs(o *Object, plain []byte) *Object {
 	s.mu.RLock()
 	held := s.contents.find(o)
 	s.mu.RUnlock()
-	if held == nil || !held.sameIdentity(o) || held.generation != o.generation || held.is|sound != o.is|sound || int(held.size) != len(plain) {
-		return nil
-	}
-	buf := buffers.get()
-	json, err := held.AppendJSON((*buf)[:0])
-	defer buffers.put(buf, json)
-	if err != nil || !bytes.Equal(json, plain) {
+	if held == nil || !held.sameIdentity(o) || held.generation != o.generation || held.is|sound != o.is|sound || !held.hasJSON(plain) {
 		return nil
 	}
 	return held
+}
+
+// hasJSON reports whether plain is the JSON of o as it is held.
+func (o *Object) hasJSON(plain []byte) bool {
+	if int(o.size) != len(plain) {
+		return false
+	}
+	buf := buffers.get()
+	json, err := o.appendData((*buf)[:0])
+	defer buffers.put(buf, json)
+	return err == nil && bytes.Equal(json, plain)
 }
 
 // Apply enters one event of a watch. What is not newer than the object held is
@@ -165,24 +173,45 @@ func (s *Store) removeLocked(held *Object) {
 // publishLocked makes events part of the ring and the sources' versions that of
 // the Store. It ends every critical section that changed one of them.
 func (s *Store) publishLocked(events []Event) {
+	before, raised := s.raiseLocked()
+	if !raised && len(events) == 0 {
+		return
+	}
+	s.revisedLocked()
+	s.recordLocked(events, before, raised)
+}
+
+// publishManyLocked is publishLocked of n events that become visible together and are more than
+// the ring has room for. Nobody can have read some of them, so that there is no use in any: who
+// followed has to list.
+func (s *Store) publishManyLocked(n int) {
+	_, raised := s.raiseLocked()
+	s.revisedLocked()
+	s.ring.skip(n, s.version, raised)
+	s.lastEvent = time.Now()
+	s.events += uint64(n)
+}
+
+// raiseLocked makes the Store as far as its sources are.
+func (s *Store) raiseLocked() (before string, raised bool) {
 	s.packing.objects.set(s.contents.len())
-	before := s.version
+	before = s.version
 	for _, src := range s.sources {
 		if src.synced && Newer(src.version, s.version) {
 			s.version = src.version
 		}
 	}
-	raised := s.version != before
-	if !raised && len(events) == 0 {
-		return
-	}
+	return before, s.version != before
+}
+
+// revisedLocked notes that readers can see a change.
+func (s *Store) revisedLocked() {
 	s.revision++
 	s.dirty.versions = true
 	s.dirty.bound(s.contents.len())
 	if s.ring.start == "" {
 		s.ring.start = s.version
 	}
-	s.recordLocked(events, before, raised)
 }
 
 // recordLocked enters events that become visible together in the ring.

@@ -23,6 +23,9 @@ func (c *contents) loadAll(objects []*Object) {
 
 // loadAll enters objects that are in the order of their rows into indexes without any.
 func (x indexes) loadAll(objects []*Object) {
+	if len(x) == 0 {
+		return
+	}
 	// What one object has in one place of its terms the next one mostly has, too: pods of one
 	// owner differ in hardly any.
 	var before terms
@@ -110,6 +113,9 @@ func (v *values) loadAll(postings map[handle]*posting) {
 
 // loadAll enters objects that are in the order of their rows into a creation without any.
 func (c *creation) loadAll(objects []*Object) {
+	if c == nil {
+		return
+	}
 	births := make([]birth, 0, len(objects))
 	for row, o := range objects {
 		if b, ok := birthOf(uint32(row), o); ok {

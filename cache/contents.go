@@ -69,16 +69,23 @@ func probe(k Key) entry {
 	return entry{obj: o}
 }
 
-func newContents(e *extraction) *contents {
-	c := &contents{
+// bareContents are the objects and their order by key, and nothing else that finds them.
+func bareContents() *contents {
+	return &contents{
 		live:    roaring.New(),
-		tree:    btree.NewBTreeGOptions(entry.less, btree.Options{NoLocks: true}),
+		tree:    newTree(),
 		indexes: indexes{},
-		created: newCreation(),
 		renewed: map[uint32]*dictionary{},
 
 		packed: map[*dictionary]int{}, templates: map[*dictionary]int{},
 	}
+}
+
+func newTree() *tree { return btree.NewBTreeGOptions(entry.less, btree.Options{NoLocks: true}) }
+
+func newContents(e *extraction) *contents {
+	c := bareContents()
+	c.created = newCreation()
 	if e.unique {
 		c.columns = newColumns()
 	}

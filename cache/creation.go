@@ -16,7 +16,7 @@ import (
 const creationPath = "metadata.creationTimestamp"
 
 // creation is the order of rows by creationTimestamp. Guarded by the lock of its
-// Store.
+// Store. nil is of objects that are not ordered.
 type creation struct {
 	tree *btree.BTreeG[birth]
 	// unsure are the rows whose time is missing, or does not fit a birth.
@@ -44,6 +44,9 @@ func birthOf(row uint32, o *Object) (b birth, ok bool) {
 }
 
 func (c *creation) add(row uint32, o *Object) {
+	if c == nil {
+		return
+	}
 	if b, ok := birthOf(row, o); ok {
 		c.tree.Set(b)
 	} else {
@@ -52,6 +55,9 @@ func (c *creation) add(row uint32, o *Object) {
 }
 
 func (c *creation) remove(row uint32, o *Object) {
+	if c == nil {
+		return
+	}
 	if b, ok := birthOf(row, o); ok {
 		c.tree.Delete(b)
 	} else {

@@ -81,6 +81,8 @@ func (d *differences) compare(held, o *Object) {
 	case held == o:
 	case held == nil || held.UID() != o.UID() || held.ResourceVersion() != o.ResourceVersion():
 		d.come = append(d.come, c)
+	case held.size != o.size:
+		d.rewrite(c)
 	case !sameForm(held, o):
 		d.unsure = append(d.unsure, c)
 	}
@@ -100,13 +102,23 @@ func (d *differences) settle() {
 		if !differ[i].Load() {
 			continue
 		}
-		d.come = append(d.come, c)
-		if c.held.ResourceVersion() != "" {
-			d.rewritten++
-		}
+		d.rewrite(c)
 	}
 	d.unsure = nil
 }
+
+// rewrite notes an object that has another JSON at the same version.
+func (d *differences) rewrite(c coming) {
+	d.come = append(d.come, c)
+	if c.held.ResourceVersion() != "" {
+		d.rewritten++
+	}
+}
+
+func (d *differences) len() int { return len(d.gone) + len(d.come) }
+
+// many reports whether they are more than the ring has room for.
+func (d *differences) many() bool { return d.len() > ringMax }
 
 // sameForm reports whether a and b hold the same bytes in the same way: then they
 // are equal. Otherwise they may be.

@@ -92,6 +92,15 @@ var builtinIndexes = []string{NamespaceIndex, LabelIndex, OwnerIndex}
 
 func isBuiltinIndex(name string) bool { return slices.Contains(builtinIndexes, name) }
 
+// posting are the rows that have a term; nil: none have, or there is no such index.
+func (x indexes) posting(h handle) *posting {
+	idx := x[h.Value().Index]
+	if idx == nil {
+		return nil
+	}
+	return idx.postings[h]
+}
+
 // add enters row under the terms in now that are not in before.
 func (x indexes) add(row uint32, now, before terms) {
 	now.eachMissing(before, func(h handle) {

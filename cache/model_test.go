@@ -132,8 +132,10 @@ func (run *modelRun) next() int {
 	return run.version
 }
 
-func (run *modelRun) decode(t thing) *Object {
-	o, err := run.store.Decode(t.json(), "example.com/v1", "Thing")
+func (run *modelRun) decode(t thing) *Object { return run.decodeIn(run.store, t) }
+
+func (run *modelRun) decodeIn(s *Store, t thing) *Object {
+	o, err := s.Decode(t.json(), "example.com/v1", "Thing")
 	if err != nil {
 		run.t.Fatal(err)
 	}
@@ -257,6 +259,10 @@ func (run *modelRun) replace() {
 	}
 	want.Added = len(next) - (len(run.model) - want.Deleted)
 	run.model = next
+	if run.r.IntN(3) == 0 {
+		run.takeOver(next, want)
+		return
+	}
 	var objs []*Object
 	for _, t := range next {
 		objs = append(objs, run.decode(t))
@@ -264,6 +270,37 @@ func (run *modelRun) replace() {
 	if got := run.store.Replace("", objs, strconv.Itoa(run.next())); got != want {
 		run.t.Errorf("Replace() = %+v, want %+v", got, want)
 	}
+}
+
+// takeOver has a Successor list next, as of another definition of the resource, and sometimes other
+// indexes.
+func (run *modelRun) takeOver(next model, want ReplaceStats) {
+	spec := run.store.specLocked()
+	spec.CRDGeneration++
+	if run.r.IntN(3) == 0 {
+		spec.Indexes = pick(run.r, indexDefinitions...)
+	}
+	from, err := run.store.Successor(spec, StoreOptions{})
+	if err != nil {
+		run.t.Fatal(err)
+	}
+	var listed, told []*Object
+	for _, t := range next {
+		if o := run.decodeIn(from, t); run.r.IntN(4) > 0 {
+			listed = append(listed, o)
+		} else {
+			told = append(told, o)
+		}
+	}
+	from.Replace("", listed, run.store.Version())
+	for _, o := range told {
+		from.Apply("", Added, o)
+	}
+	from.Bookmark("", strconv.Itoa(run.next()))
+	if got, err := run.store.TakeOver(from); err != nil || got != want {
+		run.t.Errorf("TakeOver() = %+v, %v, want %+v", got, err, want)
+	}
+	run.indexes = spec.Indexes
 }
 
 // save commits what changed, unless the disk fails, and then changes more

@@ -73,13 +73,18 @@ func (o *Object) setTerms(common *commonTerms, own []handle) {
 // like returns o with its terms in memory of a sibling, or of its former self, where that has the
 // same.
 func (o *Object) like(sibling *Object) *Object {
-	if sibling == nil || o.common == nil || sibling.common == nil || o.common == sibling.common ||
-		!slices.Equal(o.common.handles, sibling.common.handles) {
+	if !o.repeats(sibling) {
 		return o
 	}
 	c := *o
 	c.common = sibling.common
 	return &c
+}
+
+// repeats reports whether o has in memory of its own what a sibling has the same.
+func (o *Object) repeats(sibling *Object) bool {
+	return sibling != nil && o.common != nil && sibling.common != nil && o.common != sibling.common &&
+		slices.Equal(o.common.handles, sibling.common.handles)
 }
 
 // identity is what text is made of.

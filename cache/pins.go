@@ -55,6 +55,9 @@ func (s *Store) SetColumns(r ColumnRules) error {
 
 // newContents are empty ones, under the rules of the moment.
 func (s *Store) newContents(e *extraction) *contents {
+	if s.forerunner.Load() != nil {
+		return bareContents()
+	}
 	c := newContents(e)
 	c.columns.follow(s.columnRules.Load())
 	return c

@@ -119,6 +119,9 @@ func (r *Reader) Indexes() []IndexInfo {
 
 // valuesIn is how many values the rows have that are seen; nil stands for all.
 func (i *index) valuesIn(seen *roaring.Bitmap) int {
+	if i == nil {
+		return 0 // of a Successor
+	}
 	if seen == nil {
 		return len(i.postings)
 	}

@@ -71,7 +71,10 @@ func (s *Store) refuses(objs []*Object) bool {
 func (s *Store) exchange(sourceName string, d differences, version string) ReplaceStats {
 	src := s.sources[sourceName]
 	back := src.synced && Older(version, src.version)
-	events := d.tell(map[string]*progress{sourceName: src})
+	var events []Event
+	if !d.many() && !back {
+		events = d.tell(map[string]*progress{sourceName: src})
+	}
 
 	s.mu.Lock()
 	if src.synced {
@@ -84,9 +87,12 @@ func (s *Store) exchange(sourceName string, d differences, version string) Repla
 	for _, c := range d.come {
 		s.enterLocked(c.next)
 	}
-	if back {
-		s.goBackLocked(len(events))
-	} else {
+	switch {
+	case back:
+		s.goBackLocked(d.len())
+	case d.many():
+		s.publishManyLocked(d.len())
+	default:
 		s.publishLocked(events)
 	}
 	s.dirty.versions = true
@@ -128,7 +134,8 @@ func (s *Store) fill(sourceName string, objs []*Object, version string) ReplaceS
 	c := s.newContents(s.extraction.Load())
 	c.loadAll(objs)
 	var events []Event
-	if s.subscribers.Load() > 0 {
+	told, many := s.subscribers.Load() > 0, len(objs) > ringMax
+	if told && !many {
 		for _, o := range objs {
 			events = append(events, Event{Type: Added, Object: o})
 		}
@@ -140,7 +147,13 @@ func (s *Store) fill(sourceName string, objs []*Object, version string) ReplaceS
 	src.synced, src.version = true, version
 	s.dirty.all()
 	s.dirty.versions = true
-	if s.publishLocked(events); len(events) == 0 {
+	switch {
+	case told && many:
+		s.publishManyLocked(len(objs))
+	case told && len(objs) > 0:
+		s.publishLocked(events)
+	default:
+		s.publishLocked(nil)
 		s.revision++
 		s.lastEvent = time.Now()
 		s.events += uint64(len(objs))
@@ -175,6 +188,7 @@ func (s *Store) goBackLocked(changes int) {
 // with one has to list. It would wait for what never comes, and pass over all that
 // comes until then.
 func (s *Store) Abandon(before *Store) {
+	s.stand()
 	before.mu.RLock()
 	version := before.version
 	if Newer(before.ring.abandoned, version) {

@@ -66,7 +66,9 @@ func (s *Store) RestoreFrom(saved Saved, loaded *Restoring) error {
 	s.revision++
 	s.packing.objects.set(s.contents.len())
 	s.mu.Unlock()
-	s.packing.families.restored(dictionaries)
+	for id := range dictionaries {
+		s.packing.families.numbers.passed(id)
+	}
 	s.packing.adopt(objs)
 	s.notify.wake()
 	return nil

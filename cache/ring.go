@@ -113,6 +113,15 @@ func (r *ring) retell(newest []ringEntry) {
 	}
 }
 
+// skip is push of n events that become visible together at version, which they raised the Store to
+// or not, where all are more than there is room for.
+func (r *ring) skip(n int, version string, raised bool) {
+	r.retell(nil)
+	r.next += uint64(n)
+	r.first = r.next
+	r.start, r.lost = version, !raised
+}
+
 // abandon forgets all events, because the Store went back to version from a higher
 // one. It leaves out a sequence number, so that no reader stands where it goes on.
 func (r *ring) abandon(higher, version string) {

@@ -32,9 +32,9 @@ func (s *Store) syncedLocked() bool {
 }
 
 // askableLocked returns ErrNotSynced as long as no source has delivered its objects:
-// none at all would look like a valid answer.
+// none at all would look like a valid answer. A Successor finds none, either.
 func (s *Store) askableLocked() error {
-	if !s.syncedLocked() {
+	if !s.syncedLocked() || s.forerunner.Load() != nil {
 		return fmt.Errorf("%s: %w", s.extraction.Load().spec.Resource, ErrNotSynced)
 	}
 	return nil

@@ -22,6 +22,7 @@ type Store struct {
 
 	extraction  atomic.Pointer[extraction] // changed under mu
 	columnRules atomic.Pointer[columnRules]
+	forerunner  atomic.Pointer[Store] // of a Successor that nothing can be asked of yet
 	filter      presentFilter
 	outdated    atomic.Uint64
 	unextracted atomic.Uint64
@@ -135,6 +136,7 @@ func NewStore(spec Spec, opts StoreOptions) (*Store, error) {
 	s.contents = s.newContents(e)
 	s.filter = presentFilter{s}
 	s.packing.cold.Store(true)
+	s.packing.families.numbers = &templateNumbers{}
 	s.packing.objects.join(s.opts.Alike, spec.Cluster)
 	s.dirty = changes{reset: true, saved: map[uint32]struct{}{}}
 	s.extraction.Store(e)

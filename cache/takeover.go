@@ -1,6 +1,9 @@
 package cache
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // TakeOver gives s what from holds: its Spec, contents, sources and versions. So a
 // Store goes on under another rule or definition: from is private to the caller,
@@ -26,27 +29,37 @@ func (s *Store) TakeOver(from *Store) (ReplaceStats, error) {
 	if err := s.mayFollow(from); err != nil {
 		return ReplaceStats{}, fmt.Errorf("take over %s: %w", s.extraction.Load().spec.Resource, err)
 	}
-	d := s.diff("", from.objects())
+	objs := from.objects()
+	d := s.diff("", objs)
 	if err := d.mayFollow(from.version); err != nil {
 		return ReplaceStats{}, fmt.Errorf("take over %s: %w", s.extraction.Load().spec.Resource, err)
 	}
 	var events []Event
-	if s.syncedLocked() { // else nobody has read anything
-		events = d.tell(s.sources)
+	var remembered []ringEntry
+	read := s.syncedLocked() // else nobody has read anything
+	if !d.many() {
+		if read {
+			events = d.tell(s.sources)
+		}
+		var err error
+		if remembered, err = s.retell(from, events); err != nil {
+			return ReplaceStats{}, fmt.Errorf("take over %s: %w", s.extraction.Load().spec.Resource, err)
+		}
 	}
-	remembered, err := s.retell(from, events)
-	if err != nil {
-		return ReplaceStats{}, fmt.Errorf("take over %s: %w", s.extraction.Load().spec.Resource, err)
-	}
+	next := s.succeeding(from, objs)
 	s.packing.takeOver(&from.packing)
 
 	s.mu.Lock()
 	from.mu.Lock()
 	before := s.version
 	s.ring.retell(remembered)
-	s.followLocked(from)
+	s.followLocked(from, next)
 	revision := s.revision
-	s.publishLocked(events)
+	if read && d.many() {
+		s.publishManyLocked(d.len())
+	} else {
+		s.publishLocked(events)
+	}
 	s.gaps.add(before, s.version)
 	s.revision = revision + 1 // the Spec is another, even if no object is
 	from.mu.Unlock()
@@ -64,8 +77,11 @@ func (s *Store) mayFollow(from *Store) error {
 	if s.closed || from.closed {
 		return ErrStopped
 	}
-	if err := from.askableLocked(); err != nil {
-		return err
+	if before := from.forerunner.Load(); before != nil && before != s {
+		return errors.New("it is the successor of another store")
+	}
+	if !from.syncedLocked() {
+		return ErrNotSynced
 	}
 	for name, next := range from.sources {
 		if !next.synced && !next.refused {
@@ -84,14 +100,29 @@ func (s *Store) mayFollow(from *Store) error {
 	return nil
 }
 
-// followLocked moves everything of from to s. The caller holds writing and mu of
-// both.
-func (s *Store) followLocked(from *Store) {
+// succeeding are the contents that s is to have of from, which holds objs: those of from, but of a
+// Successor, which cannot be asked. The caller holds writing of both.
+func (s *Store) succeeding(from *Store, objs []*Object) *graft {
+	if from.forerunner.Load() == nil {
+		return &graft{contents: from.contents}
+	}
+	e := from.extraction.Load()
+	if g := s.graft(objs, e); g != nil {
+		return g
+	}
+	c := newContents(e)
+	c.loadAll(objs)
+	return &graft{contents: c}
+}
+
+// followLocked moves everything of from to s, which is to have the contents next. The caller holds
+// writing and mu of both.
+func (s *Store) followLocked(from *Store, next *graft) {
 	e := from.extraction.Load()
 	s.extraction.Load().supersede()
 	s.changingLocked()
 	s.contents.columns.forgetAll(0)
-	s.contents, s.sources = from.contents, from.sources
+	s.contents, s.sources = next.finishLocked(), from.sources
 	s.contents.columns.follow(s.columnRules.Load())
 	s.extraction.Store(e)
 	s.repackedFor = from.repackedFor

@@ -215,12 +215,36 @@ func (t *template) appendPlain(dst []byte) ([]byte, error) {
 }
 
 // families are the owners of which objects were packed last, with what others of them can be
-// held beside. The zero value is ready.
+// held beside.
 type families struct {
 	mu   sync.Mutex
 	kept []family
-	next int    // is replaced next
-	last uint32 // id of a template, 0: there was none
+	next int // is replaced next
+
+	numbers *templateNumbers
+}
+
+// templateNumbers gives templates their ids: one of a Store never has that of another, also where
+// objects of two Stores are to be those of one, see Store.Successor.
+type templateNumbers struct{ last atomic.Uint32 } // 0: there was none
+
+// next is an id that no template has; false if there is none left.
+func (n *templateNumbers) next() (id uint32, ok bool) {
+	for {
+		last := n.last.Load()
+		if last == math.MaxUint32 {
+			return 0, false
+		}
+		if id = max(last+1, firstTemplate); n.last.CompareAndSwap(last, id) {
+			return id, true
+		}
+	}
+}
+
+// passed has next go on after id.
+func (n *templateNumbers) passed(id uint32) {
+	for last := n.last.Load(); last < id && !n.last.CompareAndSwap(last, id); last = n.last.Load() {
+	}
 }
 
 // familiesKept is how many owners are remembered: as many as are listed or change at a time, by
@@ -280,28 +304,6 @@ func (f *families) put(known family) {
 	}
 }
 
-// number gives a template its id, before anybody else knows of it. It reports false if there is
-// none left: two of a Store must never have the same.
-func (f *families) number(d *dictionary) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.last == math.MaxUint32 {
-		return false
-	}
-	f.last = max(f.last+1, firstTemplate)
-	d.id = f.last
-	return true
-}
-
-// restored notes the ids of templates that a snapshot has: others get greater ones.
-func (f *families) restored(dictionaries map[uint32]*dictionary) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for id := range dictionaries {
-		f.last = max(f.last, id)
-	}
-}
-
 // forget forgets all owners.
 func (f *families) forget() {
 	f.mu.Lock()
@@ -312,12 +314,7 @@ func (f *families) forget() {
 // takeOver goes on as from did.
 func (f *families) takeOver(from *families) {
 	f.forget()
-	from.mu.Lock()
-	last := from.last
-	from.mu.Unlock()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.last = max(f.last, last)
+	f.numbers.passed(from.numbers.last.Load())
 }
 
 // pack has o hold plain, beside a sibling if there is one that it is like.
@@ -351,7 +348,7 @@ func (s *Store) family(o *Object, owner handle) family {
 		return known
 	}
 	seen := 0
-	for row := range s.contents.indexes[OwnerIndex].postings[owner].all() {
+	for row := range s.contents.indexes.posting(owner).all() {
 		if known.templates[0] != nil || seen == siblingsSeen {
 			break
 		}
@@ -434,10 +431,11 @@ func (p *packing) promote(c candidate, plain []byte) ([]byte, *dictionary) {
 	if !ok {
 		return nil, nil
 	}
-	d := &dictionary{template: t}
-	if !p.families.number(d) {
+	id, ok := p.families.numbers.next()
+	if !ok {
 		return nil, nil
 	}
+	d := &dictionary{id: id, template: t}
 	plains.keep(d, base)
 	return data, d
 }

@@ -369,7 +369,7 @@ func TestTemplateDamaged(t *testing.T) {
 func TestTemplateNumbers(t *testing.T) {
 	run := newFamilyRun(t, 400, 3)
 	run.store.packing.families.forget()
-	run.store.packing.families.last = math.MaxUint32 - 1
+	run.store.packing.families.numbers.last.Store(math.MaxUint32 - 1)
 	seen := map[uint32]*dictionary{}
 	for range 600 {
 		run.change()

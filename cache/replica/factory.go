@@ -64,11 +64,15 @@ func (r retry) backoff() wait.Backoff {
 
 // newStore makes the Store of a resource.
 func (f *Factory) newStore(spec cache.Spec) (*cache.Store, error) {
+	return cache.NewStore(spec, f.storeOptions(spec))
+}
+
+func (f *Factory) storeOptions(spec cache.Spec) cache.StoreOptions {
 	options := cache.StoreOptions{Alike: f.alike.of(spec.GVR.GroupResource())}
 	if f.options.Sound != nil {
 		options.Sound = f.options.Sound(schema.GroupKind{Group: spec.GVR.Group, Kind: spec.Kind})
 	}
-	return cache.NewStore(spec, options)
+	return options
 }
 
 // Factory is the dynamic informer factory: it makes the running informers equal

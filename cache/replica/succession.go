@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/rawjson"
 )
@@ -81,7 +83,7 @@ func (i *Informer) succeed(ctx context.Context, why *succession) *succession {
 	if i.takeAway(spec); !why.history && sameCopy(i.feedNow().spec, spec) {
 		return nil
 	}
-	store, err := i.factory.newStore(spec)
+	store, err := i.successor(spec, why)
 	if err != nil {
 		i.log.Error("cannot use the rule", "err", err) // adopt has checked it
 		sleep(ctx, i.factory.options.retry.last)
@@ -130,6 +132,16 @@ func (i *Informer) succeed(ctx context.Context, why *succession) *succession {
 			return i.takeOver(why, next)
 		}
 	}
+}
+
+// successor is the Store of a copy that is to take over. Where another history is to be listed, or
+// nothing is held, it takes the place of the present one.
+func (i *Informer) successor(spec cache.Spec, why *succession) (*cache.Store, error) {
+	current := i.feedNow().store
+	if why.history || current.Version() == "" {
+		return i.factory.newStore(spec)
+	}
+	return current.Successor(spec, i.factory.storeOptions(spec))
 }
 
 // begin makes it known that next is being filled.
@@ -286,7 +298,7 @@ func (i *Informer) reduced(spec cache.Spec) *feed {
 
 // made is a copy of what is held under a rule that takes away from it.
 func (i *Informer) made(current *feed, spec cache.Spec) *feed {
-	store, err := i.factory.newStore(spec)
+	store, err := current.store.Successor(spec, i.factory.storeOptions(spec))
 	if err != nil {
 		return nil
 	}
@@ -311,21 +323,38 @@ func (i *Informer) made(current *feed, spec cache.Spec) *feed {
 	}
 }
 
+// reducedObjects are what is held as the rule of store has it.
 func reducedObjects(store *cache.Store, held cache.Holdings, spec cache.Spec) ([]*cache.Object, error) {
 	objs := make([]*cache.Object, 0, held.Len())
-	var raw []byte
 	for _, o := range held.All() {
-		var err error
-		if raw, err = o.AppendJSON(raw[:0]); err != nil {
-			return nil, fmt.Errorf("read %s: %w", o.Key(), err)
-		}
-		next, err := store.Decode(raw, spec.GVR.GroupVersion().String(), spec.Kind)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", o.Key(), err)
-		}
-		objs = append(objs, next)
+		objs = append(objs, o)
 	}
-	return objs, nil
+	var workers errgroup.Group
+	workers.SetLimit(cache.Workers())
+	for part := range slices.Chunk(objs, reducedAtOnce) {
+		workers.Go(func() error { return reduceObjects(store, part, spec) })
+	}
+	return objs, workers.Wait()
+}
+
+// reducedAtOnce is how many objects one processor reads one after the other: siblings are beside
+// each other.
+const reducedAtOnce = 256
+
+// reduceObjects puts what store makes of objects in their place.
+func reduceObjects(store *cache.Store, objs []*cache.Object, spec cache.Spec) error {
+	var others cache.Yielder
+	for n, o := range objs {
+		others.Yield()
+		err := o.ReadJSON(func(plain []byte) (err error) {
+			objs[n], err = store.Decode(plain, spec.GVR.GroupVersion().String(), spec.Kind)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("read %s: %w", o.Key(), err)
+		}
+	}
+	return nil
 }
 
 // dropsLastApplied reports whether spec says itself that the annotation of kubectl apply

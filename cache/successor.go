@@ -1,0 +1,139 @@
+package cache
+
+import "maps"
+
+// Successor returns an empty Store that is to take the place of s under another Spec of the same
+// Resource, see TakeOver. It is private to the caller, and filled while s is read on. What an
+// object has in common with the one that s holds under its key, all or identity and terms, is in
+// one piece of memory. The Successor finds objects by their keys alone: TakeOver has what finds
+// those of s find them. So it takes the memory of what is different. Nothing can be asked of it,
+// which ErrNotSynced says, unless it takes the place of s in another way, see Abandon.
+func (s *Store) Successor(spec Spec, opts StoreOptions) (*Store, error) {
+	next, err := NewStore(spec, opts)
+	if err != nil {
+		return nil, err
+	}
+	next.forerunner.Store(s)
+	next.contents = next.newContents(next.extraction.Load())
+	next.packing.follow(&s.packing)
+	return next, nil
+}
+
+// follow packs as with does, whose objects may be held in the form that they have there.
+func (p *packing) follow(with *packing) {
+	with.mu.Lock()
+	p.fit, p.misfit, p.retry = with.fit, with.misfit, with.retry
+	with.mu.Unlock()
+	p.dict.Store(with.dict.Load())
+	p.families.numbers = with.families.numbers
+}
+
+// lend has o, which a Successor of s is to hold, share memory with what s holds under its key. It
+// reports whether plain, the JSON of o, is the same, too, so that nothing is left to pack.
+func (s *Store) lend(o *Object, plain []byte) bool {
+	s.mu.RLock()
+	held := s.contents.find(o)
+	s.mu.RUnlock()
+	if held == nil {
+		return false
+	}
+	if o.text == held.text {
+		o.text = held.text // the memory
+	}
+	if o.repeats(held) {
+		o.common = held.common
+	}
+	if sameHandles(o.terms().own, held.terms().own) {
+		o.own = held.own
+	}
+	if !o.sameIdentity(held) || !held.hasJSON(plain) {
+		return false
+	}
+	o.setData(held.data(), held.dict)
+	return true
+}
+
+// stand has a Successor find its objects by itself.
+func (s *Store) stand() {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.forerunner.Swap(nil) == nil {
+		return
+	}
+	c := s.newContents(s.extraction.Load())
+	c.loadAll(s.objects())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changingLocked()
+	s.contents = c
+}
+
+// graft are contents in which objects of a Successor are in the rows of those in whose places they
+// are, so that the indexes and orders of before find them.
+type graft struct {
+	contents *contents
+	// gone and come could not be entered while the indexes were read.
+	gone, come []*Object
+}
+
+// graft makes contents of objs, those of a Successor of s in the order of their keys, under its
+// extraction. nil: the indexes are others, or too many objects are. The caller holds writing.
+func (s *Store) graft(objs []*Object, e *extraction) *graft {
+	before := s.contents
+	if !maps.Equal(s.extraction.Load().definitions, e.definitions) {
+		return nil
+	}
+	g, entries := &graft{}, make([]entry, 0, before.len())
+	n, most := 0, max(changedMany, before.len()/changedShare)
+	before.tree.Scan(func(held entry) bool {
+		for n < len(objs) && compareObjects(objs[n], held.obj) < 0 {
+			g.come = append(g.come, objs[n])
+			n++
+		}
+		switch {
+		case n == len(objs) || compareObjects(objs[n], held.obj) != 0:
+			g.gone = append(g.gone, held.obj)
+		case held.obj.created == objs[n].created && held.obj.terms().equal(objs[n].terms()):
+			held.obj = objs[n]
+			n++
+		default:
+			g.come = append(g.come, objs[n])
+			n++
+		}
+		entries = append(entries, held)
+		return len(g.gone)+len(g.come) <= most
+	})
+	g.come = append(g.come, objs[n:]...)
+	if len(g.gone)+len(g.come) > most {
+		return nil
+	}
+	g.contents = before.with(entries)
+	if e.unique {
+		g.contents.columns = newColumns()
+	}
+	return g
+}
+
+// with are c with other objects in the rows. Indexes and orders are those of c itself.
+func (c *contents) with(entries []entry) *contents {
+	next := bareContents()
+	next.rows, next.free, next.live = make([]*Object, len(c.rows)), c.free, c.live
+	next.indexes, next.created = c.indexes, c.created
+	for _, e := range entries {
+		next.rows[e.row] = e.obj
+		next.account(e.obj, 1)
+	}
+	loadTree(next.tree, len(entries), func(i int) entry { return entries[i] })
+	return next
+}
+
+// finishLocked enters what is left. Nothing reads the contents of before any more.
+func (g *graft) finishLocked() *contents {
+	for _, o := range g.gone {
+		g.contents.remove(o)
+	}
+	for _, o := range g.come {
+		g.contents.put(o)
+	}
+	return g.contents
+}
