@@ -26,47 +26,70 @@ func (s *Store) TakeOver(from *Store) (ReplaceStats, error) {
 	defer s.writing.Unlock()
 	from.writing.Lock()
 	defer from.writing.Unlock()
-	if err := s.mayFollow(from); err != nil {
+	stats, err := s.takeOver(from)
+	if err != nil {
 		return ReplaceStats{}, fmt.Errorf("take over %s: %w", s.extraction.Load().spec.Resource, err)
+	}
+	s.notify.wake()
+	from.notify.end()
+	return stats, nil
+}
+
+func (s *Store) takeOver(from *Store) (ReplaceStats, error) {
+	if err := s.mayFollow(from); err != nil {
+		return ReplaceStats{}, err
 	}
 	objs := from.objects()
-	d := s.diff("", objs)
-	if err := d.mayFollow(from.version); err != nil {
-		return ReplaceStats{}, fmt.Errorf("take over %s: %w", s.extraction.Load().spec.Resource, err)
-	}
-	var events []Event
-	var remembered []ringEntry
-	read := s.syncedLocked() // else nobody has read anything
-	if !d.many() {
-		if read {
-			events = d.tell(s.sources)
-		}
-		var err error
-		if remembered, err = s.retell(from, events); err != nil {
-			return ReplaceStats{}, fmt.Errorf("take over %s: %w", s.extraction.Load().spec.Resource, err)
-		}
+	told, err := s.tellOf(from, objs)
+	if err != nil {
+		return ReplaceStats{}, err
 	}
 	next := s.succeeding(from, objs)
 	s.packing.takeOver(&from.packing)
 
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	from.mu.Lock()
+	defer from.mu.Unlock()
 	before := s.version
-	s.ring.retell(remembered)
+	s.ring.retell(told.remembered)
 	s.followLocked(from, next)
 	revision := s.revision
-	if read && d.many() {
-		s.publishManyLocked(d.len())
+	if told.many > 0 {
+		s.publishManyLocked(told.many)
 	} else {
-		s.publishLocked(events)
+		s.publishLocked(told.events)
 	}
 	s.gaps.add(before, s.version)
 	s.revision = revision + 1 // the Spec is another, even if no object is
-	from.mu.Unlock()
-	s.mu.Unlock()
-	s.notify.wake()
-	from.notify.end()
-	return d.stats(), nil
+	return told.stats, nil
+}
+
+// takeOverTold is what readers are told of a TakeOver.
+type takeOverTold struct {
+	stats      ReplaceStats
+	remembered []ringEntry // of before
+	events     []Event
+	many       int // how many changes there are, if they are not told
+}
+
+// tellOf compares objs, all of from, with what is held. The caller holds writing of both.
+func (s *Store) tellOf(from *Store, objs []*Object) (told takeOverTold, err error) {
+	d := s.diff("", objs)
+	if err := d.mayFollow(from.version); err != nil {
+		return told, err
+	}
+	told.stats = d.stats()
+	read := s.syncedLocked() // else nobody has read anything
+	switch {
+	case d.many() && read:
+		told.many = d.len()
+		return told, nil
+	case read:
+		told.events = d.tell(s.sources)
+	}
+	told.remembered, err = s.retell(from, told.events)
+	return told, err
 }
 
 // mayFollow returns nil if from may take over. The caller holds writing of both.
@@ -101,11 +124,16 @@ func (s *Store) mayFollow(from *Store) error {
 }
 
 // succeeding are the contents that s is to have of from, which holds objs: those of from, but of a
-// Successor, which cannot be asked. The caller holds writing of both.
+// Successor, which cannot be asked. What orders its objects is let go first, so that both need not
+// be in memory. The caller holds writing of both.
 func (s *Store) succeeding(from *Store, objs []*Object) *graft {
 	if from.forerunner.Load() == nil {
 		return &graft{contents: from.contents}
 	}
+	from.mu.Lock()
+	from.changingLocked()
+	from.contents = bareContents()
+	from.mu.Unlock()
 	e := from.extraction.Load()
 	if g := s.graft(objs, e); g != nil {
 		return g
