@@ -55,6 +55,7 @@ func newLarge(ctx context.Context, o options, dir string, count int) (*large, er
 		return nil, err
 	}
 	var err error
+	l.exchanges = largeExchanges()
 	l.server, l.cluster.info.Kubeconfig, err = startStandIn(ctx, dir, count)
 	return l, err
 }
@@ -81,6 +82,7 @@ type large struct {
 	search, graph      []float64         // seconds, the first then
 	lists              map[string]*lists // by encoding
 	listBytes          int64             // of the JSON of a full list
+	exchanges          []*exchange
 }
 
 func (l *large) measure(ctx context.Context) ([]Row, error) {
@@ -118,7 +120,7 @@ func (l *large) measure(ctx context.Context) ([]Row, error) {
 }
 
 // cold measures a start from nothing: the sync, the first save, graph and search, and then
-// questions.
+// questions, relists, and changes of the configuration.
 func (l *large) cold(ctx context.Context) error {
 	i, err := l.startConfigured(ctx, l.config, l.file)
 	if err != nil {
@@ -161,6 +163,9 @@ func (l *large) cold(ctx context.Context) error {
 		return fmt.Errorf("events: %w", err)
 	}
 	if err := l.ask(ctx, i); err != nil {
+		return err
+	}
+	if err := l.exchange(ctx, i); err != nil {
 		return err
 	}
 	return l.end(i, stop)

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/informerd/informerd/cache/rawjson"
 )
 
 //go:embed pod.json
@@ -103,6 +105,17 @@ func (p *Pods) Append(b []byte, i, version int) []byte {
 // AppendItem is Append for a list, whose items do not say what they are.
 func (p *Pods) AppendItem(b []byte, i, version int) []byte {
 	return p.appendRest(append(b, '{'), i, version)
+}
+
+// appendMetadata is AppendItem without spec and status.
+func (p *Pods) appendMetadata(b []byte, i, version int) []byte {
+	before := len(b)
+	b = p.AppendItem(b, i, version)
+	_, end, ok := rawjson.Member(b[before:], "metadata")
+	if !ok {
+		panic("a pod without metadata")
+	}
+	return append(b[:before+end], '}')
 }
 
 func (p *Pods) appendRest(b []byte, i, version int) []byte {

@@ -1,7 +1,7 @@
 // Package standin is a stand-in for an API server, for sizes at which a real one does not fit
 // on the machine beside what is measured. It serves pods that are made when they are asked for,
-// and namespaces: discovery, get, list with limit and continue, and watch with bookmarks. It has
-// no selectors, tables, protobuf or streaming lists, and refuses them; nobody is asked who they
+// and namespaces: discovery, get, list with limit and continue, of pods or their metadata, and watch
+// with bookmarks. It has no selectors, tables, protobuf or streaming lists, and refuses them; nobody is asked who they
 // are, and its history does not expire unless Forget is called. It says nothing about API servers.
 package standin
 
@@ -35,8 +35,9 @@ type Server struct {
 
 	mu      sync.Mutex // guards all below
 	changed chan struct{}
-	events  []int // the pod that changed with version s.created()+1+k
-	oldest  int   // the version from which on it can be watched
+	events  []int       // the pod that changed with version s.created()+1+k
+	last    map[int]int // the version of each pod that changed
+	oldest  int         // the version from which on it can be watched
 }
 
 // New makes a Server of so many pods.
@@ -44,7 +45,7 @@ func New(pods int) *Server { return NewOf(0, pods) }
 
 // NewOf makes that of cluster k of many with so many pods each: see PodsOf.
 func NewOf(k, pods int) *Server {
-	s := &Server{pods: PodsOf(k, pods), system: fmt.Sprintf(kubeSystem, k), mux: http.NewServeMux(), changed: make(chan struct{})}
+	s := &Server{pods: PodsOf(k, pods), system: fmt.Sprintf(kubeSystem, k), mux: http.NewServeMux(), changed: make(chan struct{}), last: map[int]int{}}
 	s.mux.HandleFunc("GET /version", say(`{"major":"1","minor":"36","gitVersion":"v1.36.3"}`))
 	s.mux.HandleFunc("GET /api", say(`{"kind":"APIVersions","versions":["v1"]}`))
 	s.mux.HandleFunc("GET /apis", say(`{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`))
@@ -84,6 +85,13 @@ func isPlain(accept string) bool {
 	return !strings.Contains(accept, "as=") && (strings.Contains(accept, "json") || strings.Contains(accept, "*/*"))
 }
 
+// wantsMetadata says of a list that it is to have no more of objects than that.
+func wantsMetadata(r *http.Request) bool {
+	return slices.ContainsFunc(strings.Split(r.Header.Get("Accept"), ","), func(accept string) bool {
+		return strings.Contains(accept, "json") && strings.Contains(accept, "as=PartialObjectMetadataList")
+	})
+}
+
 func say(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
 }
@@ -105,7 +113,9 @@ func (s *Server) Change(n int) {
 
 func (s *Server) changeLocked(n int) {
 	for range n {
-		s.events = append(s.events, int(mixed(uint64(len(s.events))*7)%uint64(s.pods.Count)))
+		i := int(mixed(uint64(len(s.events))*7) % uint64(s.pods.Count))
+		s.events = append(s.events, i)
+		s.last[i] = s.created() + len(s.events)
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -149,6 +159,13 @@ func (s *Server) versions(at int) map[int]int {
 	return changed
 }
 
+// versionNow is that of a pod.
+func (s *Server) versionNow(i int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return versionOf(i, s.last)
+}
+
 func versionOf(i int, changed map[int]int) int {
 	version, ok := changed[i]
 	if !ok {
@@ -165,8 +182,7 @@ func (s *Server) getPod(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("pods %q not found", name))
 		return
 	}
-	version, _, _ := s.now(0)
-	_, _ = w.Write(s.pods.Append(nil, i, versionOf(i, s.versions(version))))
+	_, _ = w.Write(s.pods.Append(nil, i, s.versionNow(i)))
 }
 
 func (s *Server) listPods(w http.ResponseWriter, r *http.Request) {
@@ -193,14 +209,18 @@ func (s *Server) listPods(w http.ResponseWriter, r *http.Request) {
 	}
 	text, _ := json.Marshal(meta)
 	out := bufio.NewWriterSize(w, 1<<20)
-	fmt.Fprintf(out, `{"kind":"PodList","apiVersion":"v1","metadata":%s,"items":[`, text)
+	is, appendItem := `"kind":"PodList","apiVersion":"v1"`, s.pods.AppendItem
+	if wantsMetadata(r) {
+		is, appendItem = `"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1"`, s.pods.appendMetadata
+	}
+	fmt.Fprintf(out, `{%s,"metadata":%s,"items":[`, is, text)
 	changed := s.versions(version)
 	var b []byte
 	for i := start; i < end; i++ {
 		if b = b[:0]; i > start {
 			b = append(b, ',')
 		}
-		if _, err := out.Write(s.pods.AppendItem(b, i, versionOf(i, changed))); err != nil {
+		if _, err := out.Write(appendItem(b, i, versionOf(i, changed))); err != nil {
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http/httptest"
@@ -96,6 +97,33 @@ func sameJSON(t *testing.T, want []byte, got *corev1.Pod) bool {
 		t.Fatal(err)
 	}
 	return string(want) == string(text)
+}
+
+// TestMetadata: who asks for metadata alone gets that of the pods, and nothing else.
+func TestMetadata(t *testing.T) {
+	s, c := start(t, 60)
+	s.Change(5)
+	all, err := c.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest("GET", "/api/v1/pods", nil)
+	r.Header.Set("Accept", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	var list metav1.PartialObjectMetadataList
+	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || list.Kind != "PartialObjectMetadataList" || len(list.Items) != len(all.Items) {
+		t.Fatalf("%s of %d, %v", list.Kind, len(list.Items), err)
+	}
+	for i, item := range list.Items {
+		got, _ := json.Marshal(item.ObjectMeta)
+		if want, _ := json.Marshal(all.Items[i].ObjectMeta); string(got) != string(want) {
+			t.Fatalf("%s, want %s", got, want)
+		}
+	}
+	if bytes.Contains(w.Body.Bytes(), []byte(`"hostIP"`)) {
+		t.Error("it has more than metadata")
+	}
 }
 
 // TestWithoutManagedFields: the pods are the same but for that, and have the label that App says.
