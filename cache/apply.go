@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"bytes"
 	"time"
 )
 
@@ -14,8 +13,9 @@ func (s *Store) Decode(raw []byte, apiVersion, kind string) (*Object, error) {
 }
 
 // DecodeListed is Decode of an object of a list. One that is held just as it is listed, under the
-// same rules and in content, not only in version, comes back itself: a list of what is held for the
-// most part takes memory for the rest.
+// same rules and in content, not only in version, comes back itself, and need not be marked as
+// sound: what a snapshot had is not. Others share with what is held what is the same. So a list of
+// what is held for the most part takes memory for the rest.
 func (s *Store) DecodeListed(raw []byte, apiVersion, kind string) (*Object, error) {
 	return s.decode(raw, apiVersion, kind, true)
 }
@@ -39,39 +39,16 @@ func (s *Store) decode(raw []byte, apiVersion, kind string, listed bool) (*Objec
 	if s.opts.Sound != nil && s.opts.Sound(plain) {
 		o.is |= sound
 	}
-	if before := s.forerunner.Load(); before != nil && before.lend(o, plain) {
-		return o, nil
-	}
-	if listed {
-		if held := s.heldAs(o, plain); held != nil {
-			return held, nil
+	if held := s.counterpart(o, listed); held != nil {
+		if o.borrow(held, plain) {
+			if listed && o.generation == held.generation && o.is|sound == held.is|sound {
+				return held, nil
+			}
+			return o, nil
 		}
 	}
 	s.pack(o, plain)
 	return o, nil
-}
-
-// heldAs is what is held in the place of o, if it is the same down to its JSON, which is plain. It
-// need not be marked as sound: what a snapshot had is not.
-func (s *Store) heldAs(o *Object, plain []byte) *Object {
-	s.mu.RLock()
-	held := s.contents.find(o)
-	s.mu.RUnlock()
-	if held == nil || !held.sameIdentity(o) || held.generation != o.generation || held.is|sound != o.is|sound || !held.hasJSON(plain) {
-		return nil
-	}
-	return held
-}
-
-// hasJSON reports whether plain is the JSON of o as it is held.
-func (o *Object) hasJSON(plain []byte) bool {
-	if int(o.size) != len(plain) {
-		return false
-	}
-	buf := buffers.get()
-	json, err := o.appendData((*buf)[:0])
-	defer buffers.put(buf, json)
-	return err == nil && bytes.Equal(json, plain)
 }
 
 // Apply enters one event of a watch. What is not newer than the object held is

@@ -31,6 +31,9 @@ func (x indexes) loadAll(objects []*Object) {
 	var before terms
 	var common, own []loadedTerm
 	for row, o := range objects {
+		if o == nil {
+			continue // a row that is free
+		}
 		now := o.terms()
 		common = x.load(uint32(row), now.common, before.common, common)
 		own = x.load(uint32(row), now.own, before.own, own)

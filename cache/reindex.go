@@ -23,13 +23,15 @@ func (s *Store) SetIndexes(definitions map[string]string) error {
 	if err != nil {
 		return err
 	}
+	// They go with the contents, and need not be in memory beside what comes.
+	s.contents.columns.forgetAll(columnIdle)
 	objs := s.objects()
 	unindexed, err := reindexAll(e, objs)
 	if err != nil {
 		return err
 	}
-	c := s.newContents(e)
-	c.loadAll(objs)
+	c := s.contents.reindexed(objs, before, e)
+	c.columns.follow(s.columnRules.Load())
 	s.mu.Lock()
 	s.changingLocked()
 	s.contents.columns.forgetAll(0)
@@ -40,6 +42,41 @@ func (s *Store) SetIndexes(definitions map[string]string) error {
 	s.dirty.all()
 	s.mu.Unlock()
 	return nil
+}
+
+// reindexed are c with objs, which are those of c in the order of their keys with the terms of e, in
+// their rows. Indexes that are defined as before, and the orders, are those of c itself. So they are
+// of a Successor, which has none.
+func (c *contents) reindexed(objs []*Object, before, e *extraction) *contents {
+	entries := make([]entry, 0, len(objs))
+	c.tree.Scan(func(held entry) bool {
+		held.obj = objs[len(entries)]
+		entries = append(entries, held)
+		return true
+	})
+	next := c.with(entries)
+	if len(c.indexes) == 0 {
+		return next
+	}
+	if e.unique {
+		next.columns = newColumns()
+	}
+	next.indexes = indexes{}
+	for _, name := range builtinIndexes {
+		next.indexes[name] = c.indexes[name]
+	}
+	fresh := indexes{}
+	for _, name := range e.names {
+		long := longIndex(name)
+		if before.definitions[name] == e.definitions[name] {
+			next.indexes[name], next.indexes[long] = c.indexes[name], c.indexes[long]
+			continue
+		}
+		fresh[name], fresh[long] = newIndex(name), newIndex(long)
+		next.indexes[name], next.indexes[long] = fresh[name], fresh[long]
+	}
+	fresh.loadAll(next.rows)
+	return next
 }
 
 // objects lists what is held, in order. The caller holds writing.

@@ -28,31 +28,6 @@ func (p *packing) follow(with *packing) {
 	p.families.numbers = with.families.numbers
 }
 
-// lend has o, which a Successor of s is to hold, share memory with what s holds under its key. It
-// reports whether plain, the JSON of o, is the same, too, so that nothing is left to pack.
-func (s *Store) lend(o *Object, plain []byte) bool {
-	s.mu.RLock()
-	held := s.contents.find(o)
-	s.mu.RUnlock()
-	if held == nil {
-		return false
-	}
-	if o.text == held.text {
-		o.text = held.text // the memory
-	}
-	if o.repeats(held) {
-		o.common = held.common
-	}
-	if sameHandles(o.terms().own, held.terms().own) {
-		o.own = held.own
-	}
-	if !o.sameIdentity(held) || !held.hasJSON(plain) {
-		return false
-	}
-	o.setData(held.data(), held.dict)
-	return true
-}
-
 // stand has a Successor find its objects by itself.
 func (s *Store) stand() {
 	s.writing.Lock()

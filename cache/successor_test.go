@@ -216,6 +216,32 @@ func TestSuccessorShares(t *testing.T) {
 	checkContents(t, run.store)
 }
 
+// TestListedShares: what a list has in other bytes at the version that is held, as after an upgrade of
+// the API server, shares the rest.
+func TestListedShares(t *testing.T) {
+	run := newSucceeding(t, 400, 1)
+	for i := range 400 {
+		raw := run.raw(i)
+		held, err := run.store.Decode(raw, "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, _ = run.store.Get(held.Key())
+		same, err := run.store.DecodeListed(raw, "", "")
+		if err != nil || same != held {
+			t.Fatalf("pod %d is not held itself: %v", i, err)
+		}
+		raw = bytes.Replace(raw, []byte(`"dnsPolicy":"ClusterFirst"`), []byte(`"dnsPolicy":"ClusterLast"`), 1)
+		other, err := run.store.DecodeListed(raw, "", "")
+		if err != nil || other == held || sameJSON(other, held) {
+			t.Fatalf("pod %d in other bytes: %v", i, err)
+		}
+		if unsafe.StringData(other.text) != unsafe.StringData(held.text) || other.common != held.common || other.own != held.own {
+			t.Fatalf("pod %d has its identity or terms anew", i)
+		}
+	}
+}
+
 // TestSuccessorIsNotAsked: it has no indexes to answer from, unless it takes the place of the other
 // one in another history.
 func TestSuccessorIsNotAsked(t *testing.T) {

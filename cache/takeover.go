@@ -39,6 +39,8 @@ func (s *Store) takeOver(from *Store) (ReplaceStats, error) {
 	if err := s.mayFollow(from); err != nil {
 		return ReplaceStats{}, err
 	}
+	// They go with the contents, and need not be in memory beside what comes.
+	s.contents.columns.forgetAll(columnIdle)
 	objs := from.objects()
 	told, err := s.tellOf(from, objs)
 	if err != nil {

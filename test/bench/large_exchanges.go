@@ -64,6 +64,9 @@ func (l *large) exchange(ctx context.Context, i *informerd) error {
 }
 
 func (l *large) exchangeOne(ctx context.Context, i *informerd, e *exchange) error {
+	if err := untilAtRest(ctx, i.pid()); err != nil {
+		return err
+	}
 	stop := watchAnonymous(i.pid())
 	defer stop()
 	began := time.Now()
@@ -86,6 +89,22 @@ func (l *large) exchangeOne(ctx context.Context, i *informerd, e *exchange) erro
 	e.peak = stop()
 	logf("%s: %s until all is saved, %.0f MB at most", e.name, time.Since(began).Round(time.Second), e.peak/1e6)
 	return nil
+}
+
+// exchangeRest is after how long a process that does nothing has given back what it does not need.
+const exchangeRest = 30 * time.Second
+
+// untilAtRest waits until a process has given back what it does not need.
+func untilAtRest(ctx context.Context, pid int) error {
+	if _, err := settle(ctx, pid, 0.1, 10*time.Minute); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(exchangeRest):
+		return nil
+	}
 }
 
 // begin has the API server forget, or the configuration change.
