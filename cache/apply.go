@@ -39,13 +39,11 @@ func (s *Store) decode(raw []byte, apiVersion, kind string, listed bool) (*Objec
 	if s.opts.Sound != nil && s.opts.Sound(plain) {
 		o.is |= sound
 	}
-	if held := s.counterpart(o, listed); held != nil {
-		if o.borrow(held, plain) {
-			if listed && o.generation == held.generation && o.is|sound == held.is|sound {
-				return held, nil
-			}
-			return o, nil
+	if held, packed := s.counterpart(o, listed); held != nil && o.borrow(held, plain, packed) {
+		if listed && o.generation == held.generation && o.is|sound == held.is|sound {
+			return held, nil
 		}
+		return o, nil
 	}
 	s.pack(o, plain)
 	return o, nil

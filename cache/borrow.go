@@ -2,25 +2,32 @@ package cache
 
 import "bytes"
 
-// counterpart is what is held under the key of o, which has been decoded: by the Store that s is a
-// Successor of, or, if o is of a list, by s. nil: nothing, or it is not asked for.
-func (s *Store) counterpart(o *Object, listed bool) *Object {
-	of := s.forerunner.Load()
-	if of == nil && listed {
-		of = s
+// counterpart is what is held under the key of o, which has been decoded: if it is of a list, by s, or
+// else by the Store that s is a Successor of; nil: nothing, or it is not asked for. packed says
+// whether what it is packed with may be used by s.
+func (s *Store) counterpart(o *Object, listed bool) (held *Object, packed bool) {
+	if listed {
+		if held = s.heldIn(o); held != nil {
+			return held, true
+		}
 	}
-	if of == nil {
-		return nil
+	if before := s.forerunner.Load(); before != nil {
+		return before.heldIn(o), s.lends
 	}
-	of.mu.RLock()
-	defer of.mu.RUnlock()
-	return of.contents.find(o)
+	return nil, false
+}
+
+// heldIn is what is held under the key of o.
+func (s *Store) heldIn(o *Object) *Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.contents.find(o)
 }
 
 // borrow has o, of which nobody else knows yet, have what it has in common with held in the memory
 // of that. It reports whether that is the JSON, too, which is to be plain, so that nothing is left
-// to pack.
-func (o *Object) borrow(held *Object, plain []byte) bool {
+// to pack. packed: also where it is packed with something.
+func (o *Object) borrow(held *Object, plain []byte, packed bool) bool {
 	if o.text == held.text {
 		o.text = held.text // the memory
 	}
@@ -30,7 +37,7 @@ func (o *Object) borrow(held *Object, plain []byte) bool {
 	if sameHandles(o.terms().own, held.terms().own) {
 		o.own = held.own
 	}
-	if !o.sameIdentity(held) || !held.hasJSON(plain) {
+	if !packed && held.dict != nil || !o.sameIdentity(held) || !held.hasJSON(plain) {
 		return false
 	}
 	o.setData(held.data(), held.dict)

@@ -41,6 +41,15 @@ func checkContents(t testing.TB, s *Store) {
 	if bytes != c.bytes || raw != c.rawBytes {
 		t.Fatalf("accounted %d and %d bytes, are %d and %d", c.bytes, c.rawBytes, bytes, raw)
 	}
+	for _, e := range c.tree.Items() {
+		held := e.obj.terms()
+		for i := range held.len() {
+			h := held.at(i)
+			if c.indexes[h.Value().Index] != nil && !c.indexes.posting(h).has(e.row) {
+				t.Fatalf("row %d, of %s, is not among those of %v", e.row, e.obj.Key(), h.Value())
+			}
+		}
+	}
 	checkCreation(t, c)
 	checkSeen(t, c)
 	for name, idx := range c.indexes {

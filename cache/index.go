@@ -67,6 +67,9 @@ func (s *Store) IndexValuesAfter(name, prefix, after string, limit int) ([]Index
 func (s *Store) indexValues(name string, r scalar.Range, scope Scope, limit int) ([]IndexValue, string, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	if s.forerunner.Load() != nil {
+		return nil, "", s.askableLocked()
+	}
 	idx := s.contents.indexes[name]
 	if idx == nil || isLong(name) {
 		return nil, "", s.extraction.Load().unknownIndex(name)

@@ -35,6 +35,8 @@ type packing struct {
 	// recent is what was packed since it was last judged.
 	recent   packed
 	families families
+	// followed is the dictionary of the Store that this one is a Successor of; nil: it is not used.
+	followed *dictionary
 
 	mu          sync.Mutex // guards all below; never taken to unpack
 	samples     [][]byte
@@ -245,6 +247,9 @@ func (p *packing) takeOver(from *packing) {
 	p.recent.take()
 	from.objects.end()
 	p.families.takeOver(&from.families)
+	if from.followed != nil && from.dict.Load() == from.followed {
+		return // p may have found a better one since
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	from.mu.Lock()

@@ -28,6 +28,7 @@ func (s *Store) SetIndexes(definitions map[string]string) error {
 	objs := s.objects()
 	unindexed, err := reindexAll(e, objs)
 	if err != nil {
+		s.contents.columns.forgetAll(0) // which ends the pause
 		return err
 	}
 	c := s.contents.reindexed(objs, before, e)

@@ -23,6 +23,7 @@ type Store struct {
 	extraction  atomic.Pointer[extraction] // changed under mu
 	columnRules atomic.Pointer[columnRules]
 	forerunner  atomic.Pointer[Store] // of a Successor that nothing can be asked of yet
+	lends       bool                  // the packed JSON of the forerunner may be used
 	filter      presentFilter
 	outdated    atomic.Uint64
 	unextracted atomic.Uint64

@@ -1,11 +1,14 @@
 package cache
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Successor returns an empty Store that is to take the place of s under another Spec of the same
 // Resource, see TakeOver. It is private to the caller, and filled while s is read on. What an
 // object has in common with the one that s holds under its key, all or identity and terms, is in
-// one piece of memory. The Successor finds objects by their keys alone: TakeOver has what finds
+// one piece of memory; the packed JSON only if the Spec takes nothing away. The Successor finds objects by their keys alone: TakeOver has what finds
 // those of s find them. So it takes the memory of what is different. Nothing can be asked of it,
 // which ErrNotSynced says, unless it takes the place of s in another way, see Abandon.
 func (s *Store) Successor(spec Spec, opts StoreOptions) (*Store, error) {
@@ -15,8 +18,22 @@ func (s *Store) Successor(spec Spec, opts StoreOptions) (*Store, error) {
 	}
 	next.forerunner.Store(s)
 	next.contents = next.newContents(next.extraction.Load())
-	next.packing.follow(&s.packing)
+	next.packing.families.numbers = s.packing.families.numbers
+	if next.lends = !next.extraction.Load().takesAway(s.extraction.Load()); next.lends {
+		next.packing.follow(&s.packing)
+	}
 	return next, nil
+}
+
+// takesAway reports whether something that a copy of before shows may be shown by none of e. Its
+// dictionaries and templates are whole objects, or parts of them, so that they have to go, too: a
+// snapshot would have them.
+func (e *extraction) takesAway(before *extraction) bool {
+	is, was := e.spec, before.spec
+	newly := func(is, was []string) bool {
+		return slices.ContainsFunc(is, func(path string) bool { return !slices.Contains(was, path) })
+	}
+	return !is.SameSelection(was) || newly(is.Drop, was.Drop) || newly(is.Redact, was.Redact)
 }
 
 // follow packs as with does, whose objects may be held in the form that they have there.
@@ -24,22 +41,24 @@ func (p *packing) follow(with *packing) {
 	with.mu.Lock()
 	p.fit, p.misfit, p.retry = with.fit, with.misfit, with.retry
 	with.mu.Unlock()
-	p.dict.Store(with.dict.Load())
-	p.families.numbers = with.families.numbers
+	p.followed = with.dict.Load()
+	p.dict.Store(p.followed)
 }
 
 // stand has a Successor find its objects by itself.
 func (s *Store) stand() {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if s.forerunner.Swap(nil) == nil {
+	if s.forerunner.Load() == nil {
 		return
 	}
-	c := s.newContents(s.extraction.Load())
+	c := newContents(s.extraction.Load())
+	c.columns.follow(s.columnRules.Load())
 	c.loadAll(s.objects())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changingLocked()
+	s.forerunner.Store(nil)
 	s.contents = c
 }
 
@@ -51,6 +70,9 @@ type graft struct {
 	gone, come []*Object
 }
 
+// graftMost is how many objects are entered while readers wait. A variable so that tests need fewer.
+var graftMost = 32 << 10
+
 // graft makes contents of objs, those of a Successor of s in the order of their keys, under its
 // extraction. nil: the indexes are others, or too many objects are. The caller holds writing.
 func (s *Store) graft(objs []*Object, e *extraction) *graft {
@@ -59,7 +81,7 @@ func (s *Store) graft(objs []*Object, e *extraction) *graft {
 		return nil
 	}
 	g, entries := &graft{}, make([]entry, 0, before.len())
-	n, most := 0, max(changedMany, before.len()/changedShare)
+	n, most := 0, graftMost
 	before.tree.Scan(func(held entry) bool {
 		for n < len(objs) && compareObjects(objs[n], held.obj) < 0 {
 			g.come = append(g.come, objs[n])

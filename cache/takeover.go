@@ -44,6 +44,7 @@ func (s *Store) takeOver(from *Store) (ReplaceStats, error) {
 	objs := from.objects()
 	told, err := s.tellOf(from, objs)
 	if err != nil {
+		s.contents.columns.forgetAll(0) // which ends the pause
 		return ReplaceStats{}, err
 	}
 	next := s.succeeding(from, objs)

@@ -91,8 +91,10 @@ func (i *Informer) succeed(ctx context.Context, why *succession) *succession {
 	}
 	next := i.newFeed(spec, store)
 	if current := i.feedNow(); next.history != current.history && !why.history {
-		// It ended since, and what is listed now is of the one after.
-		why = historyEnded(context.Cause(current.history))
+		// It ended since, and what is listed now is of the one after, of which the store must
+		// have nothing of the copy.
+		store.Close()
+		return historyEnded(context.Cause(current.history))
 	}
 	// Another informerd may have been started again, and be behind what is held here.
 	next.after = time.Now()
