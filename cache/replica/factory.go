@@ -35,6 +35,9 @@ type Options struct {
 	VerifyInterval time.Duration
 	// Sound is the cache.StoreOptions.Sound of a kind; nil: of none.
 	Sound func(kind schema.GroupKind) func(json []byte) bool
+	// Tighten, if it is not nil, is called when a copy begins to be made beside the one that is
+	// read, so that less garbage may lie about meanwhile; what it returns, when that is over.
+	Tighten func() (loosen func())
 	// NotForgotten is called when a snapshot that must not be kept could not be deleted, if
 	// it is not nil: whoever gave it is to try again.
 	NotForgotten func()
@@ -73,6 +76,14 @@ func (f *Factory) storeOptions(spec cache.Spec) cache.StoreOptions {
 		options.Sound = f.options.Sound(schema.GroupKind{Group: spec.GVR.Group, Kind: spec.Kind})
 	}
 	return options
+}
+
+// tighten is Options.Tighten.
+func (f *Factory) tighten() (loosen func()) {
+	if f.options.Tighten == nil {
+		return func() {}
+	}
+	return f.options.Tighten()
 }
 
 // Factory is the dynamic informer factory: it makes the running informers equal

@@ -79,6 +79,7 @@ func (i *Informer) outdated() *succession {
 // succeed fills a successor of the present copy and has it take over. It returns
 // nil when that is done, or why another one is needed.
 func (i *Informer) succeed(ctx context.Context, why *succession) *succession {
+	defer i.factory.tighten()()
 	spec := i.Spec()
 	if i.takeAway(spec); !why.history && sameCopy(i.feedNow().spec, spec) {
 		return nil

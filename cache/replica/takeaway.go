@@ -14,6 +14,7 @@ const takeAwayLimit = 30 * time.Second
 
 // takeAway cuts out of the present copy what spec newly drops or redacts.
 func (i *Informer) takeAway(spec cache.Spec) {
+	defer i.factory.tighten()()
 	if next := i.reduced(spec); next != nil {
 		i.takeOver(&succession{reason: "its rule drops or redacts more"}, next)
 	}

@@ -210,6 +210,7 @@ func factoryOptions(cfg *config.Config, db store, reason string, log *slog.Logge
 		Concurrency:       cfg.Syncs,
 		VerifyInterval:    cfg.Verify.Interval,
 		Sound:             health.SoundOf,
+		Tighten:           collect.Tighten,
 		Log:               log,
 	}
 	if db != nil { // no store is no Snapshots

@@ -33,8 +33,13 @@ func TestCollect(t *testing.T) {
 func TestPercentOf(t *testing.T) {
 	const mb = 1 << 20
 	for live, want := range map[uint64]int{0: 100, 64 * mb: 100, 160 * mb: 100, 224 * mb: 100, 512 * mb: 40, 640 * mb: 35, 1024 * mb: 20, 1 << 40: 20} {
-		if got := percentOf(live); got != want {
+		if got := percentOf(live, false); got != want {
 			t.Errorf("%d MB live: %d %%, want %d", live/mb, got, want)
+		}
+	}
+	for live, want := range map[uint64]int{0: 100, 112 * mb: 100, 160 * mb: 70, 512 * mb: 20, 1024 * mb: 10, 1 << 40: 10} {
+		if got := percentOf(live, true); got != want {
+			t.Errorf("%d MB live, where it is tight: %d %%, want %d", live/mb, got, want)
 		}
 	}
 }
@@ -48,6 +53,16 @@ func TestBound(t *testing.T) {
 	stop := Bound()
 	held := make([]byte, 2*headroom)
 	awaitPercent(t, func(p int) bool { return p <= 50 })
+	loosen, other := Tighten(), Tighten()
+	awaitPercent(t, func(p int) bool { return p <= 25 })
+	loosen()
+	loosen() // which the other one must not notice
+	time.Sleep(3 * lookInterval)
+	if p := percent(); p > 25 {
+		t.Errorf("%d %% while another asks for less", p)
+	}
+	other()
+	awaitPercent(t, func(p int) bool { return p > 25 && p <= 50 })
 	runtime.KeepAlive(held)
 	held = nil
 	awaitPercent(t, func(p int) bool { return p == usual })

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -37,6 +38,17 @@ func Expect(bytes uint64) {
 	case expected <- bytes:
 	default:
 	}
+}
+
+// tight is how many ask for less garbage, see Tighten.
+var tight atomic.Int32
+
+// Tighten has half as much garbage lie about until loosen is called, which may be called more than
+// once: what is live is for a while much more than otherwise, as it is where a copy is made beside
+// another. It is looked at more often for that.
+func Tighten() (loosen func()) {
+	tight.Add(1)
+	return sync.OnceFunc(func() { tight.Add(-1) })
 }
 
 // Bound lets garbage lie about as usual, and less of it, for what is live, the more is live,
@@ -72,7 +84,7 @@ func look(ctx context.Context) {
 		if time.Now().After(patience) || l >= goal {
 			goal = 0
 		}
-		adapt(max(percentOf(l), percentUntil(l, goal)))
+		adapt(max(percentOf(l, tight.Load() > 0), percentUntil(l, goal)))
 	}
 	var resting rest
 	for {
@@ -116,9 +128,13 @@ func live() uint64 {
 }
 
 // percentOf is how much garbage may lie about beside so many live bytes, in percent of them.
-func percentOf(live uint64) int {
-	if live <= headroom*100/usual {
+func percentOf(live uint64, tight bool) int {
+	room, least := uint64(headroom), often
+	if tight {
+		room, least = room/2, least/2
+	}
+	if live <= room*100/usual {
 		return usual
 	}
-	return max(often, int(headroom*100/live)/step*step)
+	return max(least, int(room*100/live)/step*step)
 }
