@@ -13,8 +13,14 @@ type differences struct {
 	come []coming
 	// unsure are objects of equal identity and version in other forms of their JSON,
 	// which may be equal.
-	unsure    []coming
-	rewritten int
+	unsure []coming
+	count  ReplaceStats
+	// limit is how many are kept: of more there is only the count. 0: all are.
+	limit int
+	// back is the first that may not follow what is held, see objectMayFollow; at is the version
+	// of the list then.
+	back error
+	at   string
 }
 
 // coming is an object of a list, and what is held in its place, nil for nothing.
@@ -23,6 +29,12 @@ type coming struct{ held, next *Object }
 // diff compares objs, sorted by key, with what is held of a source. The caller
 // holds writing.
 func (s *Store) diff(sourceName string, objs []*Object) (d differences) {
+	s.compare(&d, sourceName, objs)
+	return d
+}
+
+// compare is diff into d.
+func (s *Store) compare(d *differences, sourceName string, objs []*Object) {
 	i := 0
 	visit := func(e entry) bool {
 		for i < len(objs) && compareObjects(objs[i], e.obj) < 0 {
@@ -30,7 +42,7 @@ func (s *Store) diff(sourceName string, objs []*Object) (d differences) {
 			i++
 		}
 		if i == len(objs) || compareObjects(objs[i], e.obj) != 0 {
-			d.gone = append(d.gone, e.obj)
+			d.miss(e.obj)
 			return true
 		}
 		d.compare(e.obj, objs[i])
@@ -42,7 +54,35 @@ func (s *Store) diff(sourceName string, objs []*Object) (d differences) {
 		d.compare(nil, objs[i])
 	}
 	d.settle()
-	return d
+}
+
+// miss notes an object that is not in the list.
+func (d *differences) miss(o *Object) {
+	d.count.Deleted++
+	if d.room() {
+		d.gone = append(d.gone, o)
+	}
+}
+
+// add notes an object that is not held as the list has it.
+func (d *differences) add(c coming) {
+	if c.held == nil {
+		d.count.Added++
+	} else if d.count.Modified++; d.back == nil {
+		d.back = objectMayFollow(c.held, c.next, d.at)
+	}
+	if d.room() {
+		d.come = append(d.come, c)
+	}
+}
+
+// room reports whether what was counted is kept.
+func (d *differences) room() bool {
+	if d.limit == 0 || d.len() <= d.limit {
+		return true
+	}
+	d.gone, d.come = nil, nil
+	return false
 }
 
 // tell returns the events of d, where sources are what was complete before. Of
@@ -80,13 +120,18 @@ func (d *differences) compare(held, o *Object) {
 	switch {
 	case held == o:
 	case held == nil || held.UID() != o.UID() || held.ResourceVersion() != o.ResourceVersion():
-		d.come = append(d.come, c)
+		d.add(c)
 	case held.size != o.size:
 		d.rewrite(c)
 	case !sameForm(held, o):
-		d.unsure = append(d.unsure, c)
+		if d.unsure = append(d.unsure, c); len(d.unsure) == unsureMost {
+			d.settle()
+		}
 	}
 }
+
+// unsureMost is how many are unpacked at a time.
+const unsureMost = 16 << 10
 
 // settle unpacks what is unsure, on all processors.
 func (d *differences) settle() {
@@ -104,18 +149,18 @@ func (d *differences) settle() {
 		}
 		d.rewrite(c)
 	}
-	d.unsure = nil
+	d.unsure = d.unsure[:0]
 }
 
 // rewrite notes an object that has another JSON at the same version.
 func (d *differences) rewrite(c coming) {
-	d.come = append(d.come, c)
+	d.add(c)
 	if c.held.ResourceVersion() != "" {
-		d.rewritten++
+		d.count.Rewritten++
 	}
 }
 
-func (d *differences) len() int { return len(d.gone) + len(d.come) }
+func (d *differences) len() int { return d.count.Added + d.count.Modified + d.count.Deleted }
 
 // many reports whether they are more than the ring has room for.
 func (d *differences) many() bool { return d.len() > ringMax }
@@ -139,16 +184,4 @@ func sameJSON(a, b *Object) bool {
 	y, errY := b.AppendJSON((*bufB)[:0])
 	defer buffers.put(bufB, y)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
-}
-
-func (d *differences) stats() ReplaceStats {
-	stats := ReplaceStats{Deleted: len(d.gone), Rewritten: d.rewritten}
-	for _, c := range d.come {
-		if c.held == nil {
-			stats.Added++
-		} else {
-			stats.Modified++
-		}
-	}
-	return stats
 }

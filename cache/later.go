@@ -30,19 +30,6 @@ func (s *Store) MayFollow(sourceName string, list []*Object, version string) err
 	return nil
 }
 
-// mayFollow is MayFollow for what a list at version has otherwise than the Store.
-func (d *differences) mayFollow(version string) error {
-	for _, c := range d.come {
-		if c.held == nil {
-			continue
-		}
-		if err := objectMayFollow(c.held, c.next, version); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func listMayFollow(held, version string) error {
 	if Older(version, held) {
 		return fmt.Errorf("%w: a list is of resourceVersion %s and the copy of %s", ErrWentBack, version, held)

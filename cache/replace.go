@@ -45,7 +45,7 @@ func (s *Store) Amend(sourceName string, gone []Key, come []*Object, version str
 	var d differences
 	for _, k := range gone {
 		if o := s.contents.get(k); o != nil {
-			d.gone = append(d.gone, o)
+			d.miss(o)
 		}
 	}
 	for _, o := range come {
@@ -98,7 +98,7 @@ func (s *Store) exchange(sourceName string, d differences, version string) Repla
 	s.dirty.versions = true
 	s.mu.Unlock()
 	s.notify.wake()
-	return d.stats()
+	return d.count
 }
 
 // prepare sorts objs by key, leaves out what does not belong here, keeps the

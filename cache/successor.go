@@ -17,6 +17,9 @@ func (s *Store) Successor(spec Spec, opts StoreOptions) (*Store, error) {
 		return nil, err
 	}
 	next.forerunner.Store(s)
+	s.mu.RLock()
+	s.contents.columns.forgetAll(0) // they go with the contents, and take memory that there is use for
+	s.mu.RUnlock()
 	next.contents = next.newContents(next.extraction.Load())
 	next.packing.families.numbers = s.packing.families.numbers
 	if next.lends = !next.extraction.Load().takesAway(s.extraction.Load()); next.lends {

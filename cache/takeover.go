@@ -78,11 +78,11 @@ type takeOverTold struct {
 
 // tellOf compares objs, all of from, with what is held. The caller holds writing of both.
 func (s *Store) tellOf(from *Store, objs []*Object) (told takeOverTold, err error) {
-	d := s.diff("", objs)
-	if err := d.mayFollow(from.version); err != nil {
-		return told, err
+	d := differences{limit: ringMax, at: from.version}
+	if s.compare(&d, "", objs); d.back != nil {
+		return told, d.back
 	}
-	told.stats = d.stats()
+	told.stats = d.count
 	read := s.syncedLocked() // else nobody has read anything
 	switch {
 	case d.many() && read:
