@@ -41,10 +41,10 @@ const (
 // an excerpt needs neither.
 //
 // They are filled by the questions themselves, not by changes, which only empty the row that
-// they are of. They are forgotten with the contents that they belong to, when nobody has asked
-// for them for a while, when memory is short, and when others are asked for and there is no
-// room. Those that are pinned are filled by fillColumns, too, and forgotten for want of memory
-// only.
+// they are of. They are forgotten with the contents that they belong to, when a Successor of the
+// Store begins to be filled, when nobody has asked for them for a while, when memory is short, and
+// when others are asked for and there is no room. Those that are pinned are filled by fillColumns,
+// too, and not forgotten because nobody asks or others are asked for.
 type columns struct {
 	bytes  atomic.Int64 // that are kept
 	limit  atomic.Int64 // of bytes

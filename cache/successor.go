@@ -6,11 +6,15 @@ import (
 )
 
 // Successor returns an empty Store that is to take the place of s under another Spec of the same
-// Resource, see TakeOver. It is private to the caller, and filled while s is read on. What an
-// object has in common with the one that s holds under its key, all or identity and terms, is in
-// one piece of memory; the packed JSON only if the Spec takes nothing away. The Successor finds objects by their keys alone: TakeOver has what finds
-// those of s find them. So it takes the memory of what is different. Nothing can be asked of it,
-// which ErrNotSynced says, unless it takes the place of s in another way, see Abandon.
+// Resource, see TakeOver. It is private to the caller, and filled while s is read on.
+//
+// What an object has in common with the one that s holds under its key, all or identity and terms,
+// is in one piece of memory; its packed JSON only if the Spec takes nothing away. The Successor
+// finds objects by their keys alone, since TakeOver goes on with the indexes of s. So it takes the
+// memory of what is different, and s gives up its columns, which go with TakeOver in any case.
+//
+// Nothing can be asked of it, which ErrNotSynced says, unless it takes the place of s in another
+// way, see Abandon.
 func (s *Store) Successor(spec Spec, opts StoreOptions) (*Store, error) {
 	next, err := NewStore(spec, opts)
 	if err != nil {
@@ -18,7 +22,7 @@ func (s *Store) Successor(spec Spec, opts StoreOptions) (*Store, error) {
 	}
 	next.forerunner.Store(s)
 	s.mu.RLock()
-	s.contents.columns.forgetAll(0) // they go with the contents, and take memory that there is use for
+	s.contents.columns.forgetAll(0)
 	s.mu.RUnlock()
 	next.contents = next.newContents(next.extraction.Load())
 	next.packing.families.numbers = s.packing.families.numbers

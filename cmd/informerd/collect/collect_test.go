@@ -37,7 +37,7 @@ func TestPercentOf(t *testing.T) {
 			t.Errorf("%d MB live: %d %%, want %d", live/mb, got, want)
 		}
 	}
-	for live, want := range map[uint64]int{0: 100, 112 * mb: 100, 160 * mb: 70, 512 * mb: 20, 1024 * mb: 10, 1 << 40: 10} {
+	for live, want := range map[uint64]int{0: 100, 56 * mb: 100, 160 * mb: 35, 512 * mb: 10, 1024 * mb: 5, 1 << 40: 5} {
 		if got := percentOf(live, true); got != want {
 			t.Errorf("%d MB live, where it is tight: %d %%, want %d", live/mb, got, want)
 		}
@@ -49,20 +49,22 @@ func TestBound(t *testing.T) {
 	if _, told := os.LookupEnv("GOGC"); told {
 		t.Skip("GOGC is set")
 	}
+	defer func(d time.Duration) { tightFor = d; loosened.Store(0) }(tightFor)
+	tightFor = lookInterval
 	AsUsual()
 	stop := Bound()
 	held := make([]byte, 2*headroom)
 	awaitPercent(t, func(p int) bool { return p <= 50 })
 	loosen, other := Tighten(), Tighten()
-	awaitPercent(t, func(p int) bool { return p <= 25 })
+	awaitPercent(t, func(p int) bool { return p <= 15 })
 	loosen()
 	loosen() // which the other one must not notice
 	time.Sleep(3 * lookInterval)
-	if p := percent(); p > 25 {
+	if p := percent(); p > 15 {
 		t.Errorf("%d %% while another asks for less", p)
 	}
 	other()
-	awaitPercent(t, func(p int) bool { return p > 25 && p <= 50 })
+	awaitPercent(t, func(p int) bool { return p > 15 && p <= 50 })
 	runtime.KeepAlive(held)
 	held = nil
 	awaitPercent(t, func(p int) bool { return p == usual })

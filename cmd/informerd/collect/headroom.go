@@ -40,15 +40,30 @@ func Expect(bytes uint64) {
 	}
 }
 
-// tight is how many ask for less garbage, see Tighten.
-var tight atomic.Int32
+var (
+	// tightened is how many ask for less garbage, see Tighten, and loosened when the last of them
+	// ceased to, in nanoseconds.
+	tightened atomic.Int32
+	loosened  atomic.Int64
+	// tightFor is for how long it is tight after that. A variable so that tests need not wait.
+	tightFor = 30 * time.Second
+)
 
-// Tighten has half as much garbage lie about until loosen is called, which may be called more than
-// once: what is live is for a while much more than otherwise, as it is where a copy is made beside
-// another. It is looked at more often for that.
+// Tighten has a quarter as much garbage lie about until loosen is called, which may be called more
+// than once, and for half a minute after: for a while much more is live than otherwise, as where a
+// copy is made beside another, and whoever follows it reads all of it again. All that is live is
+// looked at more often for that.
 func Tighten() (loosen func()) {
-	tight.Add(1)
-	return sync.OnceFunc(func() { tight.Add(-1) })
+	tightened.Add(1)
+	return sync.OnceFunc(func() {
+		loosened.Store(time.Now().UnixNano())
+		tightened.Add(-1)
+	})
+}
+
+// isTight reports whether less garbage may lie about.
+func isTight() bool {
+	return tightened.Load() > 0 || time.Since(time.Unix(0, loosened.Load())) < tightFor
 }
 
 // Bound lets garbage lie about as usual, and less of it, for what is live, the more is live,
@@ -84,7 +99,7 @@ func look(ctx context.Context) {
 		if time.Now().After(patience) || l >= goal {
 			goal = 0
 		}
-		adapt(max(percentOf(l, tight.Load() > 0), percentUntil(l, goal)))
+		adapt(max(percentOf(l, isTight()), percentUntil(l, goal)))
 	}
 	var resting rest
 	for {
@@ -131,7 +146,7 @@ func live() uint64 {
 func percentOf(live uint64, tight bool) int {
 	room, least := uint64(headroom), often
 	if tight {
-		room, least = room/2, least/2
+		room, least = room/4, least/4
 	}
 	if live <= room*100/usual {
 		return usual
