@@ -73,15 +73,13 @@ func probe(k Key) entry {
 func bareContents() *contents {
 	return &contents{
 		live:    roaring.New(),
-		tree:    newTree(),
+		tree:    btree.NewBTreeGOptions(entry.less, btree.Options{NoLocks: true}),
 		indexes: indexes{},
 		renewed: map[uint32]*dictionary{},
 
 		packed: map[*dictionary]int{}, templates: map[*dictionary]int{},
 	}
 }
-
-func newTree() *tree { return btree.NewBTreeGOptions(entry.less, btree.Options{NoLocks: true}) }
 
 func newContents(e *extraction) *contents {
 	c := bareContents()

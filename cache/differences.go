@@ -15,8 +15,8 @@ type differences struct {
 	// which may be equal.
 	unsure []coming
 	count  ReplaceStats
-	// limit is how many are kept: of more there is only the count. 0: all are.
-	limit int
+	// told: they are only to be told, so that of many there is no more than the count.
+	told bool
 	// back is the first that may not follow what is held, see objectMayFollow; at is the version
 	// of the list then.
 	back error
@@ -78,7 +78,7 @@ func (d *differences) add(c coming) {
 
 // room reports whether what was counted is kept.
 func (d *differences) room() bool {
-	if d.limit == 0 || d.len() <= d.limit {
+	if !d.told || !d.many() {
 		return true
 	}
 	d.gone, d.come = nil, nil

@@ -26,16 +26,16 @@ func (s *Store) Successor(spec Spec, opts StoreOptions) (*Store, error) {
 	s.mu.RUnlock()
 	next.contents = next.newContents(next.extraction.Load())
 	next.packing.families.numbers = s.packing.families.numbers
-	if next.lends = !next.extraction.Load().takesAway(s.extraction.Load()); next.lends {
+	if next.lends = !next.extraction.Load().hidesMore(s.extraction.Load()); next.lends {
 		next.packing.follow(&s.packing)
 	}
 	return next, nil
 }
 
-// takesAway reports whether something that a copy of before shows may be shown by none of e. Its
+// hidesMore reports whether something that a copy of before shows may be shown by none of e. Its
 // dictionaries and templates are whole objects, or parts of them, so that they have to go, too: a
 // snapshot would have them.
-func (e *extraction) takesAway(before *extraction) bool {
+func (e *extraction) hidesMore(before *extraction) bool {
 	is, was := e.spec, before.spec
 	newly := func(is, was []string) bool {
 		return slices.ContainsFunc(is, func(path string) bool { return !slices.Contains(was, path) })

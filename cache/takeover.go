@@ -78,7 +78,7 @@ type takeOverTold struct {
 
 // tellOf compares objs, all of from, with what is held. The caller holds writing of both.
 func (s *Store) tellOf(from *Store, objs []*Object) (told takeOverTold, err error) {
-	d := differences{limit: ringMax, at: from.version}
+	d := differences{told: true, at: from.version}
 	if s.compare(&d, "", objs); d.back != nil {
 		return told, d.back
 	}

@@ -79,7 +79,9 @@ func (i *Informer) outdated() *succession {
 // succeed fills a successor of the present copy and has it take over. It returns
 // nil when that is done, or why another one is needed.
 func (i *Informer) succeed(ctx context.Context, why *succession) *succession {
-	defer i.factory.tighten()()
+	if i.feedNow().store.Version() != "" { // else there is one copy alone
+		defer i.factory.tighten()()
+	}
 	spec := i.Spec()
 	if i.takeAway(spec); !why.history && sameCopy(i.feedNow().spec, spec) {
 		return nil
@@ -283,20 +285,16 @@ func (f *feed) servedBy() string {
 	return f.servedLocked()
 }
 
-// reduced makes of what is held the copy that spec asks for, or, if spec asks for
-// more as well, the most that both it and the present rule let be seen: what is to be
-// seen by nobody does not wait for the API server. nil if there is nothing to take
-// away.
-func (i *Informer) reduced(spec cache.Spec) *feed {
+// less is the rule of a copy that can be made of what is held now for spec: spec itself, or, if that
+// asks for more as well, the most that both it and the present rule let be seen, for what is to be
+// seen by nobody does not wait for the API server. false if there is nothing to take away.
+func (i *Informer) less(spec cache.Spec) (less cache.Spec, ok bool) {
 	current := i.feedNow()
-	less := common(current.spec, spec)
+	less = common(current.spec, spec)
 	if takesAway(current.spec, spec) {
 		less = spec
 	}
-	if sameCopy(less, current.spec) || current.store.Version() == "" {
-		return nil
-	}
-	return i.made(current, less)
+	return less, !sameCopy(less, current.spec) && current.store.Version() != ""
 }
 
 // made is a copy of what is held under a rule that takes away from it.

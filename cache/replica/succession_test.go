@@ -5,7 +5,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/informerd/informerd/cache"
@@ -203,4 +205,34 @@ func TestReloadWhileTakingOver(t *testing.T) {
 			t.Fatalf("the indexes are %v", got)
 		}
 	}
+}
+
+// TestTightensForTwoCopies: less garbage may lie about while a copy is made beside another, and not
+// while the first one is.
+func TestTightensForTwoCopies(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		l := newLiar(1)
+		l.put("a", "1")
+		var began, ended atomic.Int32
+		d := deceive(t, l, Options{Tighten: func() func() {
+			began.Add(1)
+			return func() { ended.Add(1) }
+		}})
+		d.becomes(10*time.Second, cache.Live)
+		if n := began.Load(); n > 0 {
+			t.Errorf("%d times while the only copy was made", n)
+		}
+		rule := specOf("pods")
+		rule.Drop = []string{"spec.none"}
+		for want, rule := range []cache.Spec{rule, specOf("pods")} {
+			if err := d.Apply("c", []cache.Spec{rule}); err != nil {
+				t.Fatal(err)
+			}
+			within(t, time.Minute, "another copy", func() bool { return sameCopy(d.pods().View().Spec, rule) })
+			synctest.Wait()
+			if got := int(began.Load()); got <= want || ended.Load() != began.Load() {
+				t.Errorf("after change %d it began %d times and ended %d times", want+1, got, ended.Load())
+			}
+		}
+	})
 }

@@ -14,8 +14,12 @@ const takeAwayLimit = 30 * time.Second
 
 // takeAway cuts out of the present copy what spec newly drops or redacts.
 func (i *Informer) takeAway(spec cache.Spec) {
+	less, ok := i.less(spec)
+	if !ok {
+		return
+	}
 	defer i.factory.tighten()()
-	if next := i.reduced(spec); next != nil {
+	if next := i.made(i.feedNow(), less); next != nil {
 		i.takeOver(&succession{reason: "its rule drops or redacts more"}, next)
 	}
 }
