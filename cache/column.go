@@ -21,10 +21,10 @@ const (
 // those of the contents that it belongs to. What is asked reads an excerpt as it would read the
 // object.
 type column struct {
-	of      *columns
-	name    string
-	paths   []rawjson.Path
-	excerpt *rawjson.Excerpt
+	of       *columns
+	name     string
+	paths    []rawjson.Path
+	excerpts *excerpts
 
 	asked   int       // guarded by columns.mu, as are the next three
 	last    time.Time // when it was asked about
@@ -49,7 +49,7 @@ type column struct {
 }
 
 func newColumn(of *columns, name string, paths []rawjson.Path) *column {
-	return &column{of: of, name: name, paths: paths, excerpt: rawjson.NewExcerpt(paths)}
+	return &column{of: of, name: name, paths: paths, excerpts: newExcerpts(paths)}
 }
 
 // columnAt is a column as it was at a moment, for a question about the contents of that moment.
@@ -75,15 +75,12 @@ func (at *columnAt) append(dst []byte, row uint32, o *Object) ([]byte, error) {
 		return append(dst, at.texts.text(code)...), nil
 	}
 	start := len(dst)
-	dst, err := o.AppendJSON(dst)
+	dst, size, err := at.excerpts.append(dst, o)
 	if err != nil {
 		return dst, err
 	}
-	// The excerpt is shorter, and made of what comes before it.
-	whole := len(dst)
-	dst = at.excerpt.Append(dst, dst[start:whole])
-	at.keep(row, o, dst[whole:], whole-start)
-	return append(dst[:start], dst[whole:]...), nil
+	at.keep(row, o, dst[start:], size)
+	return dst, nil
 }
 
 // keep enters the excerpt of an object with so many bytes, if the object is still where it

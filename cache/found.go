@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/informerd/informerd/cache/rawjson"
 )
@@ -27,7 +28,10 @@ type Tally struct {
 	sets    []tallied
 	nothing Sets     // those without paths
 	apart   []uint32 // objects of which something is not at hand
-	lacks   []Sets   // what, by object; nil: nothing of any
+	// excerpts are of all sets, where nothing of any of them is at hand; nil: something is, or keys
+	// may occur twice.
+	excerpts *excerpts
+	lacks    []Sets // what, by object; nil: nothing of any
 }
 
 // Sets are some of the sets of paths of a Tally.
@@ -54,6 +58,9 @@ func (r *Result) Tally(sets ...[]rawjson.Path) *Tally {
 		}
 		t.sets[i].at = r.located.column(paths)
 		t.count(i)
+	}
+	if r.unique && !slices.ContainsFunc(t.sets, func(s tallied) bool { return s.at != nil }) {
+		t.excerpts = newExcerpts(slices.Concat(sets...))
 	}
 	if t.lacks != nil {
 		t.apart = make([]uint32, 0, len(t.lacks)) // mostly it is all of them
@@ -140,6 +147,10 @@ func (t *Tally) append(dst []byte, i int) ([]byte, error) {
 	if set := bits.TrailingZeros64(uint64(lacks)); lacks == 1<<set && t.sets[set].at != nil {
 		return t.sets[set].at.append(dst, t.rows[object], o)
 	}
+	if t.excerpts != nil {
+		dst, _, err := t.excerpts.append(dst, o)
+		return dst, err
+	}
 	start := len(dst)
 	dst, err := o.AppendJSON(dst)
 	if err != nil {
@@ -148,7 +159,7 @@ func (t *Tally) append(dst []byte, i int) ([]byte, error) {
 	end := len(dst)
 	for set := range t.sets {
 		if at := t.sets[set].at; at != nil && lacks.Has(set) {
-			dst = at.excerpt.Append(dst, dst[start:end])
+			dst = at.excerpts.appendOf(dst, dst[start:end], o)
 			at.keep(t.rows[object], o, dst[end:], end-start)
 			dst = dst[:end]
 		}

@@ -2,13 +2,14 @@ package cache
 
 // items are what a question that reads many objects has to look at: those that have the same
 // excerpt in a column are one, and each other one is one of its own. Of an item all is the
-// same that the paths of the column lead to.
+// same that the paths of the column lead to. Where most objects have an excerpt of their own every
+// object is an item, since to tell the others apart takes longer than to look at them.
 type items struct {
 	objects []*Object
 	rows    []uint32  // of objects
-	at      *columnAt // nil: every object is an item
-	of      []uint32  // the item of each object
-	first   []uint32  // the first object of each item
+	at      *columnAt // nil: no object has an excerpt
+	of      []uint32  // the item of each object; nil: every object is one
+	first   []uint32  // the first object of each item, if of is there
 	known   int       // how many objects have an excerpt in the column
 }
 
@@ -16,6 +17,14 @@ type items struct {
 func itemsOf(objects []*Object, rows []uint32, at *columnAt) *items {
 	x := &items{objects: objects, rows: rows, at: at}
 	if at == nil {
+		return x
+	}
+	if at.texts.len() > len(objects)/2 {
+		for _, row := range rows {
+			if at.codes.at(row) > 0 {
+				x.known++
+			}
+		}
 		return x
 	}
 	x.of, x.first = numberSlices.get(len(objects))[:len(objects)], numberSlices.get(len(objects))
@@ -48,7 +57,7 @@ func (x *items) release() {
 
 // len is how many there are.
 func (x *items) len() int {
-	if x.at == nil {
+	if x.of == nil {
 		return len(x.objects)
 	}
 	return len(x.first)
@@ -56,7 +65,7 @@ func (x *items) len() int {
 
 // item is that of an object.
 func (x *items) item(object int) int {
-	if x.at == nil {
+	if x.of == nil {
 		return object
 	}
 	return int(x.of[object])
@@ -64,7 +73,7 @@ func (x *items) item(object int) int {
 
 // object is the first one of an item.
 func (x *items) object(item int) int {
-	if x.at == nil {
+	if x.of == nil {
 		return item
 	}
 	return int(x.first[item])

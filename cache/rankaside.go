@@ -84,20 +84,21 @@ func (at *columnAt) hasMost(l *located) bool {
 
 // read finds the text of each object.
 func (a *aside) read(ctx context.Context, l *located, paths []rawjson.Path, at *columnAt) error {
+	enter := func(_ context.Context, worker, i int, text []byte) error {
+		r := &a.readers[worker]
+		r.text = append(r.text[:0], text...)
+		return a.enter(r, i)
+	}
 	if at != nil {
 		write := func(dst []byte, i int) ([]byte, error) { return at.append(dst, l.rows[i], l.objects[i]) }
-		return readItems(ctx, len(l.objects), write, func(_ context.Context, worker, i int, text []byte) error {
-			r := &a.readers[worker]
-			r.text = append(r.text[:0], text...)
-			return a.enter(r, i)
-		})
+		return readItems(ctx, len(l.objects), write, enter)
 	}
-	excerpt := rawjson.NewExcerpt(paths)
-	return Read(ctx, l.objects, func(_ context.Context, worker, i int, json []byte) error {
-		r := &a.readers[worker]
-		r.text = excerpt.Append(r.text[:0], json)
-		return a.enter(r, i)
-	})
+	x := newExcerpts(paths)
+	write := func(dst []byte, i int) ([]byte, error) {
+		dst, _, err := x.append(dst, l.objects[i])
+		return dst, err
+	}
+	return readItems(ctx, len(l.objects), write, enter)
 }
 
 // enter gives object i the number of the text of r.

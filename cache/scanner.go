@@ -20,10 +20,10 @@ type scanner struct {
 	spec         *Spec
 	identity     bool           // AppendIdentity has all that is read
 	reads        []rawjson.Path // all that is read of objects; nil: that is not known
-	// excerpt is of reads, for a filter, which is slower than to take an excerpt: of many objects
+	// excerpts are of reads, for a filter, which is slower than to take an excerpt: of many objects
 	// it is the same, and then what the filter says of one of them is good for all (Again).
 	// nil: the filter is given the whole.
-	excerpt *rawjson.Excerpt
+	excerpts *excerpts
 }
 
 func newScanner(requirements []FieldRequirement, terms []termTest, filter Filter, e *extraction) (scanner, error) {
@@ -44,7 +44,7 @@ func newScanner(requirements []FieldRequirement, terms []termTest, filter Filter
 			s.reads = nil
 		}
 		if n := len(s.reads); e.unique && !s.identity && n > 0 && n <= columnPaths {
-			s.excerpt = rawjson.NewExcerpt(s.reads)
+			s.excerpts = newExcerpts(s.reads)
 		}
 	}
 	if len(paths) == 0 {
@@ -67,14 +67,11 @@ func (s scanner) appendRead(dst []byte, o *Object) ([]byte, error) {
 			return json, nil
 		}
 	}
-	start := len(dst)
-	dst, err := o.AppendJSON(dst)
-	if err != nil || s.excerpt == nil {
-		return dst, err
+	if s.excerpts == nil {
+		return o.AppendJSON(dst)
 	}
-	whole := len(dst)
-	dst = s.excerpt.Append(dst, dst[start:whole])
-	return append(dst[:start], dst[whole:]...), nil
+	dst, _, err := s.excerpts.append(dst, o)
+	return dst, err
 }
 
 // columnPaths are what a column would have to have of the objects; nil: there is no use in one.

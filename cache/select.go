@@ -21,6 +21,7 @@ type Result struct {
 	Faults   Faults
 
 	located located // the same Objects, and those that were cut off after them
+	unique  bool    // no key occurs twice in their JSON
 }
 
 // Plan says how an answer was found.
@@ -61,7 +62,7 @@ func (s *Store) selected(ctx context.Context, m *Matcher) (*Result, error) {
 		return nil, err
 	}
 	found.plan.Unindexed = found.matcher.unhelped
-	result := &Result{Version: found.version, Revision: found.revision, Plan: found.plan}
+	result := &Result{Version: found.version, Revision: found.revision, Plan: found.plan, unique: found.matcher.extraction.unique}
 	all := found.ordered()
 	all.tidy()
 	result.Plan.Candidates = len(all.objects)

@@ -62,24 +62,25 @@ func (n *excerptNode) field(name []byte) *excerptNode {
 // Append appends the excerpt of an object in which no key occurs twice. src must be valid
 // JSON.
 func (e *Excerpt) Append(dst, src []byte) []byte {
-	dst, _ = e.root.append(dst, NewLazy(src))
+	dst, _ = e.root.append(dst, NewLazy(src), nil)
 	return dst
 }
 
 // append returns how long v is, too.
-func (n *excerptNode) append(dst []byte, v Lazy) ([]byte, int) {
+func (n *excerptNode) append(dst []byte, v Lazy, t *tracing) ([]byte, int) {
 	switch kind := v.Kind(); {
 	case n.whole:
 	case kind == Object && len(n.fields) > 0 && n.elements == nil:
-		return n.appendFields(dst, v)
+		return n.appendFields(dst, v, t)
 	case kind == Array && n.elements != nil:
-		return n.appendElements(dst, v)
+		return n.appendElements(dst, v, t)
 	}
 	raw := v.Raw()
+	t.note(dst, v, raw)
 	return append(dst, raw...), len(raw)
 }
 
-func (n *excerptNode) appendFields(dst []byte, v Lazy) ([]byte, int) {
+func (n *excerptNode) appendFields(dst []byte, v Lazy, t *tracing) ([]byte, int) {
 	dst = append(dst, '{')
 	first := len(dst)
 	parts := v.Parts()
@@ -101,12 +102,12 @@ func (n *excerptNode) appendFields(dst []byte, v Lazy) ([]byte, int) {
 		}
 		dst = append(append(append(dst, '"'), key...), `":`...)
 		var length int
-		dst, length = wanted.append(dst, member)
+		dst, length = wanted.append(dst, member, t)
 		parts.Passed(length)
 	}
 }
 
-func (n *excerptNode) appendElements(dst []byte, v Lazy) ([]byte, int) {
+func (n *excerptNode) appendElements(dst []byte, v Lazy, t *tracing) ([]byte, int) {
 	dst = append(dst, '[')
 	first := len(dst)
 	parts := v.Parts()
@@ -119,7 +120,7 @@ func (n *excerptNode) appendElements(dst []byte, v Lazy) ([]byte, int) {
 			dst = append(dst, ',')
 		}
 		var length int
-		dst, length = n.elements.append(dst, element)
+		dst, length = n.elements.append(dst, element, t)
 		parts.Passed(length)
 	}
 }

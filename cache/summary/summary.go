@@ -177,14 +177,16 @@ func (c *collectors) of(worker int) *collector {
 func (c *collectors) summary() (*Summary, error) {
 	var all *collector // the first of them
 	for _, w := range c.workers {
-		switch {
-		case w == nil:
-		case all == nil:
+		if w == nil {
+			continue
+		}
+		if err := w.flush(); err != nil {
+			return nil, err
+		}
+		if all == nil {
 			all = w
-		default:
-			if err := all.merge(w); err != nil {
-				return nil, err
-			}
+		} else if err := all.merge(w); err != nil {
+			return nil, err
 		}
 	}
 	if all == nil {
@@ -253,7 +255,15 @@ type collector struct {
 	different [][]scalar.Value
 	distinct  []scalar.Value
 	with      []byte // the current object with members that are not its own
+	// last is what was read of the object before, if it is short, for lastSets. more objects with the
+	// same have come since, which are not counted yet: siblings come one after the other.
+	last     []byte
+	lastSets cache.Sets
+	more     int
 }
+
+// longestLast is how long last may be: of more than that others hardly have the same.
+const longestLast = 512
 
 // group is a Group in the making.
 type group struct {
@@ -271,9 +281,34 @@ func newCollector(p *plan) *collector {
 
 // add counts, for some of the Sets, so many objects of which the same is read.
 func (c *collector) add(json []byte, objects int, sets cache.Sets) error {
+	if objects == 1 && len(c.last) > 0 && sets == c.lastSets && bytes.Equal(json, c.last) {
+		c.more++ // there can be no error that the first one had not
+		return nil
+	}
+	if err := c.flush(); err != nil {
+		return err
+	}
+	c.last = c.last[:0]
 	if err := c.read(json, objects == 1); err != nil {
 		return err
 	}
+	if objects == 1 && len(json) <= longestLast {
+		c.last, c.lastSets = append(c.last, json...), sets
+	}
+	return c.count(objects, sets)
+}
+
+// flush counts what is not counted yet.
+func (c *collector) flush() error {
+	objects := c.more
+	if c.more = 0; objects == 0 {
+		return nil
+	}
+	return c.count(objects, c.lastSets)
+}
+
+// count is add for values.
+func (c *collector) count(objects int, sets cache.Sets) error {
 	first := 0 // of the facets, among the sets
 	if c.Grouped {
 		first = 1

@@ -1,0 +1,55 @@
+package delta
+
+import "encoding/binary"
+
+// Part is a piece that an object has in common with its sibling: Len bytes, which begin at At in
+// the object and at From in the sibling.
+type Part struct{ At, From, Len int }
+
+// Parts appends pieces that an object has in common with its sibling, as delta says, which Apply
+// must have applied, in the order of both. Of two pieces of which the order is another in the
+// sibling it is the longer one.
+func Parts(dst []Part, delta []byte) []Part {
+	steps, n := binary.Uvarint(delta)
+	rest := delta[n:]
+	first := len(dst)
+	at, from := 0, 0 // where the object and the sibling go on
+	for range steps {
+		var spelled, copied uint64
+		var where int64
+		spelled, rest = uvarint(rest)
+		copied, rest = uvarint(rest)
+		where, rest = varint(rest)
+		at, from = at+int(spelled), from+int(spelled)
+		length := int(copied >> 1)
+		if copied&1 == 0 {
+			from += int(where)
+			dst = addPart(dst, first, Part{at, from, length})
+		}
+		at, from = at+length, from+length
+	}
+	return dst
+}
+
+// addPart adds p to the parts from first on.
+func addPart(parts []Part, first int, p Part) []Part {
+	for len(parts) > first {
+		last := &parts[len(parts)-1]
+		twice := last.From + last.Len - p.From // bytes of the sibling
+		switch {
+		case twice < 0:
+			return append(parts, p)
+		case twice < p.Len && p.From >= last.From: // as where the object has a digit more
+			p = Part{p.At + twice, p.From + twice, p.Len - twice}
+			if last.At+last.Len < p.At {
+				return append(parts, p)
+			}
+			last.Len += p.Len
+			return parts
+		case p.Len <= last.Len:
+			return parts
+		}
+		parts = parts[:len(parts)-1]
+	}
+	return append(parts, p)
+}
