@@ -60,13 +60,29 @@ type columnAt struct {
 	codes     codesAt
 	texts     textsAt
 	numbering int
+	filled    int // rows that have a text
+	lost      int // rows that had one: so many of the texts may be of no row
 }
+
+// count is how many of the rows have a text.
+func (at *columnAt) count(rows []uint32) (n int) {
+	for _, row := range rows {
+		if at.codes.at(row) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// distinct is how many texts so many of the rows have at least: the others may have as many as they
+// are.
+func (at *columnAt) distinct(rows int) int { return at.texts.len() - at.lost - (at.filled - rows) }
 
 // at is the column as it is now. The Store must be locked for reading at least.
 func (c *column) at(s *Store) *columnAt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return &columnAt{column: c, store: s, contents: s.contents, codes: c.codes.copy(), texts: c.texts.textsAt, numbering: c.numbering}
+	return &columnAt{column: c, store: s, contents: s.contents, codes: c.codes.copy(), texts: c.texts.textsAt, numbering: c.numbering, filled: c.rows, lost: c.lost}
 }
 
 // append appends the excerpt of an object, which was in this row at that moment.

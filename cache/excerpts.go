@@ -33,7 +33,7 @@ func (x *excerpts) append(dst []byte, o *Object) (_ []byte, size int, err error)
 	if err != nil {
 		return dst, 0, err
 	}
-	end := len(dst) // the excerpt is shorter than the object, and made of what comes before it
+	end := len(dst) // the excerpt, which is made of the object and shorter, takes its place
 	dst = x.appendOf(dst, dst[start:end], o)
 	return append(dst[:start], dst[end:]...), end - start, nil
 }

@@ -28,8 +28,8 @@ type Tally struct {
 	sets    []tallied
 	nothing Sets     // those without paths
 	apart   []uint32 // objects of which something is not at hand
-	// excerpts are of all sets, where nothing of any of them is at hand; nil: something is, or keys
-	// may occur twice.
+	// excerpts are what all sets lead to, for want of columns; nil: there is one, or keys may occur
+	// twice.
 	excerpts *excerpts
 	lacks    []Sets // what, by object; nil: nothing of any
 }

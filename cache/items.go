@@ -2,8 +2,8 @@ package cache
 
 // items are what a question that reads many objects has to look at: those that have the same
 // excerpt in a column are one, and each other one is one of its own. Of an item all is the
-// same that the paths of the column lead to. Where most objects have an excerpt of their own every
-// object is an item, since to tell the others apart takes longer than to look at them.
+// same that the paths of the column lead to. Where there are excerpts for half of the objects and
+// more, every object is an item: to find the same ones would take longer than to look at each.
 type items struct {
 	objects []*Object
 	rows    []uint32  // of objects
@@ -19,13 +19,11 @@ func itemsOf(objects []*Object, rows []uint32, at *columnAt) *items {
 	if at == nil {
 		return x
 	}
-	if at.texts.len() > len(objects)/2 {
-		for _, row := range rows {
-			if at.codes.at(row) > 0 {
-				x.known++
-			}
+	if at.distinct(len(objects)) > len(objects)/2 {
+		if x.known = at.count(rows); at.distinct(x.known) > len(objects)/2 {
+			return x
 		}
-		return x
+		x.known = 0
 	}
 	x.of, x.first = numberSlices.get(len(objects))[:len(objects)], numberSlices.get(len(objects))
 	itemOf := numberSlices.zeros(at.texts.len() + 1) // by code, from 1 on

@@ -286,7 +286,7 @@ func (o Order) values(ctx context.Context, l *located, of *extraction) (*sortVal
 	if err != nil {
 		return nil, err
 	}
-	if len(columns) == len(o) && at != nil {
+	if len(columns) == len(o) && x.of != nil {
 		v.columns, v.items = read, x
 		return v, nil
 	}
@@ -300,7 +300,7 @@ func (o Order) values(ctx context.Context, l *located, of *extraction) (*sortVal
 
 // spread makes values by item those by object.
 func (x *items) spread(column scalar.Column) scalar.Column {
-	if x.at == nil {
+	if x.of == nil {
 		return column
 	}
 	byObject := make(scalar.Column, len(x.objects))

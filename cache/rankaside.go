@@ -89,12 +89,11 @@ func (a *aside) read(ctx context.Context, l *located, paths []rawjson.Path, at *
 		r.text = append(r.text[:0], text...)
 		return a.enter(r, i)
 	}
-	if at != nil {
-		write := func(dst []byte, i int) ([]byte, error) { return at.append(dst, l.rows[i], l.objects[i]) }
-		return readItems(ctx, len(l.objects), write, enter)
-	}
 	x := newExcerpts(paths)
 	write := func(dst []byte, i int) ([]byte, error) {
+		if at != nil {
+			return at.append(dst, l.rows[i], l.objects[i])
+		}
 		dst, _, err := x.append(dst, l.objects[i])
 		return dst, err
 	}

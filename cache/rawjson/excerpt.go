@@ -62,17 +62,31 @@ func (n *excerptNode) field(name []byte) *excerptNode {
 // Append appends the excerpt of an object in which no key occurs twice. src must be valid
 // JSON.
 func (e *Excerpt) Append(dst, src []byte) []byte {
-	dst, _ = e.root.append(dst, NewLazy(src), nil)
+	return e.append(dst, src, nil)
+}
+
+// append is Append, and notes spans if t is not nil.
+func (e *Excerpt) append(dst, src []byte, t *tracing) []byte {
+	v := NewLazy(src)
+	if n := e.root; n.takesFields(v) {
+		dst, _ = n.appendSome(dst, v, t, len(n.fields)) // what comes then is not read
+		return dst
+	}
+	dst, _ = e.root.append(dst, v, t)
 	return dst
+}
+
+// takesFields reports whether v is an object of which some fields are wanted, and not all.
+func (n *excerptNode) takesFields(v Lazy) bool {
+	return !n.whole && v.Kind() == Object && len(n.fields) > 0 && n.elements == nil
 }
 
 // append returns how long v is, too.
 func (n *excerptNode) append(dst []byte, v Lazy, t *tracing) ([]byte, int) {
-	switch kind := v.Kind(); {
-	case n.whole:
-	case kind == Object && len(n.fields) > 0 && n.elements == nil:
+	switch {
+	case n.takesFields(v):
 		return n.appendFields(dst, v, t)
-	case kind == Array && n.elements != nil:
+	case !n.whole && v.Kind() == Array && n.elements != nil:
 		return n.appendElements(dst, v, t)
 	}
 	raw := v.Raw()
@@ -81,6 +95,11 @@ func (n *excerptNode) append(dst []byte, v Lazy, t *tracing) ([]byte, int) {
 }
 
 func (n *excerptNode) appendFields(dst []byte, v Lazy, t *tracing) ([]byte, int) {
+	return n.appendSome(dst, v, t, -1)
+}
+
+// appendSome is appendFields of no more than so many fields. How long v is, is not told then.
+func (n *excerptNode) appendSome(dst []byte, v Lazy, t *tracing, most int) ([]byte, int) {
 	dst = append(dst, '{')
 	first := len(dst)
 	parts := v.Parts()
@@ -103,6 +122,9 @@ func (n *excerptNode) appendFields(dst []byte, v Lazy, t *tracing) ([]byte, int)
 		dst = append(append(append(dst, '"'), key...), `":`...)
 		var length int
 		dst, length = wanted.append(dst, member, t)
+		if most--; most == 0 {
+			return append(dst, '}'), 0
+		}
 		parts.Passed(length)
 	}
 }

@@ -28,18 +28,20 @@ func (t *tracing) note(dst []byte, v Lazy, raw []byte) {
 // keys and on the kinds of values alone.
 func (e *Excerpt) Trace(dst []byte, spans []Span, src []byte) ([]byte, []Span) {
 	t := tracing{len(dst), len(src), spans}
-	dst, _ = e.root.append(dst, NewLazy(src), &t)
+	dst = e.append(dst, src, &t)
 	return dst, t.spans
 }
 
 // maxInsides is how long a document may be for Insides.
 const maxInsides = 1<<16 - 1
 
-// Insides returns for each place of a valid document in which string or number it is: that which
-// ends before the place that is told, where the closing quote of a string is. A place is before a
-// character; in a string is what is after its opening quote. 0: it is in neither, or in a key, in
-// the middle of an escape, or in a number that is more than digits. It is in dst if that has room;
-// nil: the document is too long.
+// Insides tells, for the place before each byte of a valid document, where the string or number ends
+// that the place is in: at the closing quote, or at the byte after the last digit. A place after an
+// opening quote is in the string, and so is that before a closing one; likewise those around the
+// digits of a number. 0: it is in neither. Keys, places in the middle of an escape, and numbers that
+// are not digits alone, or with which the document begins or ends, are left out.
+//
+// The answer is in dst if that has room; nil: the document is too long.
 func Insides(dst []uint16, src []byte) []uint16 {
 	if len(src) > maxInsides {
 		return nil
@@ -67,7 +69,7 @@ func Insides(dst []uint16, src []byte) []uint16 {
 			for end < len(src) && isWordByte(src[end]) {
 				end++
 			}
-			if end < len(src) && areDigits(src[i:end]) {
+			if i > 0 && end < len(src) && areDigits(src[i:end]) {
 				for k := i; k <= end; k++ {
 					dst[k] = uint16(end)
 				}

@@ -298,7 +298,8 @@ func (c *collector) add(json []byte, objects int, sets cache.Sets) error {
 	return c.count(objects, sets)
 }
 
-// flush counts what is not counted yet.
+// flush counts what is not counted yet. An error is none that the first object with the same would
+// not have had.
 func (c *collector) flush() error {
 	objects := c.more
 	if c.more = 0; objects == 0 {
@@ -485,9 +486,7 @@ func (c *collector) addTo(g *group, objects int) {
 			g.totals[i].values += objects
 			continue
 		}
-		for _, v := range c.values[path] {
-			g.totals[i].add(c.Aggregates[i].Func, v, objects, &c.reads)
-		}
+		g.totals[i].addAll(c.Aggregates[i].Func, c.values[path], objects, &c.reads)
 	}
 }
 

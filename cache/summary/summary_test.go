@@ -305,7 +305,8 @@ func addByItself(c *collector, json []byte) error {
 // TestManyAtOnce: what many objects have in common counts as if they came one by one.
 func TestManyAtOnce(t *testing.T) {
 	values := []string{`"500m"`, `2`, `2.5`, `0.1`, `-3`, `0`, `9223372036854775807`, `4611686018427387904`, `-9223372036854775808`, `1e3`,
-		`"1.5G"`, `"100n"`, `"-3Mi"`, `"x"`, `true`, `null`, `"2026-01-02T00:00:00Z"`, `["1","x",2.5,"1"]`, `[1,1]`, `[]`}
+		`"1.5G"`, `"100n"`, `"-3Mi"`, `"x"`, `true`, `null`, `"2026-01-02T00:00:00Z"`, `["1","x",2.5,"1"]`, `[1,1]`, `[]`,
+		`[4611686018427387904,1,-4611686018427387904]`, `[0.1,0.2,"5m"]`, `[9007199254740993,1,-9007199254740993]`, `["100m","2",7,8]`}
 	q := query(t, "k[*]", "count(),count(v),sum(v),avg(v),min(v),max(v),sum(v[*]),avg(v[*]),count(v[*])", "v,v[*]")
 	p, err := compile(q)
 	if err != nil {

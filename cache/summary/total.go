@@ -28,6 +28,36 @@ type total struct {
 // bounds are the least and greatest value, read as one type.
 type bounds struct{ least, greatest scalar.Key }
 
+// addAll takes in the values of each of so many objects, as if one object came after the other.
+func (t *total) addAll(function string, values []scalar.Value, objects int, r *reads) {
+	if objects > 1 && len(values) > 1 && (function == "sum" || function == "avg") && t.inTurn(values, objects, r) {
+		for range objects {
+			t.addAll(function, values, 1, r)
+		}
+		return
+	}
+	for _, v := range values {
+		t.add(function, v, objects, r)
+	}
+}
+
+// exactly is from where on a float64 does not have every whole number.
+const exactly = 1 << 53
+
+// inTurn reports whether it is of importance in which order the values of so many objects are
+// added: numbers overflow, and are rounded, after some and not after others. Quantities are not.
+func (t *total) inTurn(values []scalar.Value, objects int, r *reads) bool {
+	numbers, fractions, most := 0, t.broken, math.Abs(float64(t.whole))
+	for _, v := range values {
+		if a := r.addend(v); a.typ == scalar.Number {
+			numbers++
+			fractions = fractions || !a.whole
+			most += math.Abs(float64(a.number)) * float64(objects)
+		}
+	}
+	return numbers > 1 && (fractions || most >= exactly)
+}
+
 // add takes in a value that so many objects have.
 func (t *total) add(function string, v scalar.Value, objects int, r *reads) {
 	switch function {

@@ -7,8 +7,8 @@ import "encoding/binary"
 type Part struct{ At, From, Len int }
 
 // Parts appends pieces that an object has in common with its sibling, as delta says, which Apply
-// must have applied, in the order of both. Of two pieces of which the order is another in the
-// sibling it is the longer one.
+// must have applied. They are in the order of both, and do not overlap. They need not be all: of two
+// pieces that are in another order in the sibling one is left out.
 func Parts(dst []Part, delta []byte) []Part {
 	steps, n := binary.Uvarint(delta)
 	rest := delta[n:]
@@ -39,7 +39,7 @@ func addPart(parts []Part, first int, p Part) []Part {
 		switch {
 		case twice < 0:
 			return append(parts, p)
-		case twice < p.Len && p.From >= last.From: // as where the object has a digit more
+		case twice < p.Len && p.From >= last.From: // as where it is 11 in the sibling and 111 in the object
 			p = Part{p.At + twice, p.From + twice, p.Len - twice}
 			if last.At+last.Len < p.At {
 				return append(parts, p)

@@ -23,9 +23,10 @@ type Shape struct {
 
 // Take makes s the Shape of what e takes out of base, which is valid JSON.
 func (s *Shape) Take(e *rawjson.Excerpt, base []byte) {
-	s.excerpt, s.spans = e.Trace(s.excerpt[:0], s.spans[:0], base)
-	s.insides = rawjson.Insides(s.insides, base)
-	s.base = append(s.base[:0], base...)
+	if s.insides = rawjson.Insides(s.insides, base); s.insides != nil {
+		s.excerpt, s.spans = e.Trace(s.excerpt[:0], s.spans[:0], base)
+		s.base = append(s.base[:0], base...)
+	}
 }
 
 // Append appends the excerpt of object, which is valid JSON and beside the sibling what d says. ok
@@ -47,7 +48,8 @@ func (s *Shape) Append(dst, object, d []byte) (_ []byte, ok bool) {
 }
 
 // startOf is where the value begins in the object that begins at from in the sibling, and the parts
-// from there on. What comes in the place of the first digits of a number is of the value.
+// from there on. The byte before it is in both, since it is in no string or number. So where other
+// digits come in the place of its first ones, the part before ends at from, and they are of the value.
 func startOf(parts []delta.Part, from int) (int, []delta.Part) {
 	for parts[0].From+parts[0].Len < from {
 		parts = parts[1:]
@@ -79,7 +81,9 @@ func (s *Shape) fits(object, d []byte) bool {
 }
 
 // fitsUntil is fits for what the object, which is told as far as that, has from at on in the place
-// of what the sibling has between from and to.
+// of what the sibling has between from and to. Before and after, what was read of both is the same
+// but for what is in strings and numbers, and both go on in the same key, string, number or
+// between them. So all that comes is read alike, too.
 func (s *Shape) fitsUntil(at, from, to int, object []byte) bool {
 	for from < to {
 		end := s.inside(from)
