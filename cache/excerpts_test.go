@@ -52,8 +52,8 @@ func TestExcerptsOfSiblings(t *testing.T) {
 	}
 }
 
-// TestShapesAreFollowed: of siblings in a row all but the first two of each template are cut out
-// without being read, and those of all over the cluster are read.
+// TestShapesAreFollowed: of siblings in a row most but the first beside each template are cut out
+// without being looked through, and those of all over the cluster are looked through.
 func TestShapesAreFollowed(t *testing.T) {
 	run := newFamilyRun(t, 600, 3)
 	e := rawjson.NewExcerpt(mustPaths(t, excerptPaths...))

@@ -2,7 +2,7 @@ package cache
 
 // items are what a question that reads many objects has to look at: those that have the same
 // excerpt in a column are one, and each other one is one of its own. Of an item all is the
-// same that the paths of the column lead to. Where there are excerpts for half of the objects and
+// same that the paths of the column lead to. Where there are half as many excerpts as objects, or
 // more, every object is an item: to find the same ones would take longer than to look at each.
 type items struct {
 	objects []*Object
