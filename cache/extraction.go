@@ -160,7 +160,7 @@ func (e *extraction) object(raw, buf []byte, apiVersion, kind string) (o *Object
 	r := recents.Get().(*recent)
 	defer recents.Put(r)
 	doc := &r.doc
-	if err := e.program.Run(raw, doc); err != nil {
+	if err := r.siblings.Run(e.program, raw, doc); err != nil {
 		return nil, buf, 0, fmt.Errorf("decode object: %w", err)
 	}
 	id := identity{string(doc.Namespace), string(doc.Name), string(doc.UID), string(doc.ResourceVersion)}
@@ -235,7 +235,7 @@ func (e *extraction) reindex(o *Object) (*Object, int, error) {
 	}
 	r := recents.Get().(*recent)
 	defer recents.Put(r)
-	if err := e.program.Run(plain, &r.doc); err != nil {
+	if err := r.siblings.Run(e.program, plain, &r.doc); err != nil {
 		return nil, 0, fmt.Errorf("read stored object: %w", err)
 	}
 	r.common = o.common // which index definitions do not change

@@ -13,11 +13,12 @@ const maxRecent = 64
 // list that follow each other have most of them in common, and to look up what is known is a
 // fraction of what it takes to intern it. It belongs to one goroutine at a time.
 type recent struct {
-	doc     rawjson.Document
-	terms   []recentTerm
-	common  *commonTerms // of the object before
-	text    []byte       // reused
-	handles []handle     // reused
+	doc      rawjson.Document
+	siblings rawjson.Siblings
+	terms    []recentTerm
+	common   *commonTerms // of the object before
+	text     []byte       // reused
+	handles  []handle     // reused
 }
 
 // recentTerm is a term and what it is of.

@@ -26,6 +26,20 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
+func BenchmarkSiblings(b *testing.B) {
+	src, p := testPod(), podProgram(b)
+	all := [][]byte{src, bytes.ReplaceAll(src, []byte("x2v9k"), []byte("abcde"))}
+	var s Siblings
+	var d Document
+	b.SetBytes(int64(len(src)))
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if err := s.Run(p, all[i%2], &d); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func stored(t testing.TB) []byte {
 	var d Document
 	if err := podProgram(t).Run(testPod(), &d); err != nil {

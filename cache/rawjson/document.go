@@ -70,6 +70,10 @@ type Document struct {
 	last       []int  // for careful runs, see markLast
 	careful    bool
 	unsure     bool // some annotation may be no string
+	bookmark   bool // there is an annotation that ends a streamed list, whatever it says
+	// passed are the values of which nothing is wanted, not even a key, if they are noted.
+	passed     []extent
+	notePassed bool
 	valid      bool // see Program
 	unique     bool // see Program
 	missing    int  // paths still without a value, when unique
@@ -87,7 +91,7 @@ func (d *Document) reset(src []byte) {
 	*d = Document{
 		Labels: d.Labels[:0], Owners: d.Owners[:0], Values: d.Values[:0],
 		edits: d.edits[:0], arena: d.arena[:0], last: d.last[:0],
-		src: src,
+		src: src, passed: d.passed[:0], notePassed: d.notePassed,
 	}
 }
 

@@ -55,12 +55,18 @@ const maxMembers = 1 << 20
 // NewListReader returns a reader of the list in r. An item of more than maxItem
 // bytes (0 means 16 MiB) is ErrTooLarge.
 func NewListReader(r io.Reader, maxItem int) *ListReader {
-	return &ListReader{s: newStream(r, maxItem), name: "items"}
+	return newListReader(r, maxItem, "items")
 }
 
 // NewTableReader returns a reader of the rows of the metav1.Table in r.
 func NewTableReader(r io.Reader, maxRow int) *ListReader {
-	return &ListReader{s: newStream(r, maxRow), name: "rows"}
+	return newListReader(r, maxRow, "rows")
+}
+
+func newListReader(r io.Reader, max int, name string) *ListReader {
+	s := newStream(r, max)
+	s.outline = new(outline)
+	return &ListReader{s: s, name: name}
 }
 
 // Next returns the raw JSON of the next item, valid until the next call and not

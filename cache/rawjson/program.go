@@ -29,7 +29,10 @@ type Program struct {
 	identity bool // take identity, labels and owners too
 	single   int  // how many paths there are, if each yields one value at most
 	valid    bool // the source is: what no path leads to is only passed over
-	unique   bool // no key occurs twice: stop once all values are found
+	// alike: objects of one outline differ in nothing but texts, see Siblings. What is redacted is not
+	// left to that, and copies of Secrets are told by what strings say.
+	alike  bool
+	unique bool // no key occurs twice: stop once all values are found
 }
 
 // identityPaths are read from every object. None can be dropped or redacted:
@@ -112,7 +115,8 @@ func Compile(spec Spec) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Program{root: n, identity: true}, nil
+	alike := len(spec.Redact) == 0 && !slices.Contains(spec.Drop, SecretCopies)
+	return &Program{root: n, identity: true, alike: alike}, nil
 }
 
 func mustPath(s string) Path {

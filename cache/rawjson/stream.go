@@ -17,6 +17,9 @@ type stream struct {
 	max        int // bytes of one value
 	offset     int64
 	err        error // of r; what is in buf is still good
+	// outline is of a value before, where those that come are mostly alike; nil: they are not.
+	outline *outline
+	worth   worth
 }
 
 func newStream(r io.Reader, max int) stream {
@@ -102,6 +105,9 @@ func (s *stream) value() ([]byte, error) {
 	default:
 		return nil, s.unexpected()
 	}
+	if n := s.alike(); n > 0 {
+		return s.take(n), nil
+	}
 	var b boundary
 	for n := 0; ; {
 		m, done := b.feed(s.buf[s.start+n : s.end])
@@ -121,13 +127,49 @@ func (s *stream) value() ([]byte, error) {
 				return nil, io.ErrUnexpectedEOF
 			}
 		}
-		v := s.buf[s.start : s.start+n : s.start+n]
-		if b.mode == inWord && !isWord(v) {
+		if b.mode == inWord && !isWord(s.buf[s.start:s.start+n]) {
 			return nil, s.unexpected()
 		}
-		s.start += n
-		s.offset += int64(n)
+		v := s.take(n)
+		s.compareWith(v)
 		return v, nil
+	}
+}
+
+// take returns the next n bytes and steps over them.
+func (s *stream) take(n int) []byte {
+	v := s.buf[s.start : s.start+n : s.start+n]
+	s.start += n
+	s.offset += int64(n)
+	return v
+}
+
+// alike is how long the next value is if it is like one before; else 0, and nothing is read of it.
+func (s *stream) alike() int {
+	if s.outline == nil || len(s.outline.text) == 0 {
+		return 0
+	}
+	for s.outline.begin(); ; {
+		switch s.outline.feed(s.buf[s.start:s.end]) {
+		case unlike:
+			return 0
+		case alike:
+			if s.outline.at > s.max {
+				return 0
+			}
+			s.worth.won()
+			return s.outline.at
+		}
+		if s.end-s.start > s.max || s.fill() != nil {
+			return 0 // as will be found once more
+		}
+	}
+}
+
+// compareWith has what comes compared with v, if that is an object.
+func (s *stream) compareWith(v []byte) {
+	if s.outline != nil && v[0] == '{' && s.worth.another() && skipValue(v, 0, 0) == len(v) {
+		s.outline.take(v, extent{0, len(v)}) // any key is as good as any other
 	}
 }
 

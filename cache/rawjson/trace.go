@@ -42,7 +42,10 @@ const maxInsides = 1<<16 - 1
 // are not digits alone, or with which the document begins or ends, are left out.
 //
 // The answer is in dst if that has room; nil: the document is too long.
-func Insides(dst []uint16, src []byte) []uint16 {
+func Insides(dst []uint16, src []byte) []uint16 { return insides(dst, src, nil) }
+
+// insides is Insides with the keys that are within some extents, which are in their order.
+func insides(dst []uint16, src []byte, within []extent) []uint16 {
 	if len(src) > maxInsides {
 		return nil
 	}
@@ -58,7 +61,10 @@ func Insides(dst []uint16, src []byte) []uint16 {
 			if end < 0 {
 				return nil
 			}
-			if next := skipSpace(src, end); next == len(src) || src[next] != ':' {
+			for len(within) > 0 && within[0].end <= i {
+				within = within[1:]
+			}
+			if next := skipSpace(src, end); next == len(src) || src[next] != ':' || len(within) > 0 && within[0].start <= i {
 				for k := i + 1; k < end; k = skipCharacter(src, k) {
 					dst[k] = uint16(end - 1)
 				}
@@ -81,6 +87,9 @@ func Insides(dst []uint16, src []byte) []uint16 {
 	}
 	return dst
 }
+
+// extent is a piece of a document.
+type extent struct{ start, end int }
 
 // skipCharacter passes what is at i of a valid string: a byte or an escape.
 func skipCharacter(src []byte, i int) int {

@@ -30,7 +30,11 @@ func (d *Document) skip(i, depth int) int {
 	if d.valid && i < len(d.src) {
 		return skipValid(d.src, i)
 	}
-	return skipValue(d.src, i, depth)
+	end := skipValue(d.src, i, depth)
+	if d.notePassed {
+		d.passed = append(d.passed, extent{i, end})
+	}
+	return end
 }
 
 func literalKind(c byte) Kind {
@@ -88,6 +92,7 @@ func (d *Document) identity(r role, kind Kind, text []byte) {
 		d.Owners[len(d.Owners)-1].Controller = kind == Bool && text[0] == 't'
 		return
 	}
+	d.bookmark = d.bookmark || r == roleInitialEventsEnd
 	if kind != String {
 		return
 	}
