@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -490,9 +489,14 @@ func (c *collector) addTo(g *group, objects int) {
 	}
 }
 
+// merge takes over what o has, which is not used any more.
 func (c *collector) merge(o *collector) error {
-	for _, g := range o.groups {
-		into := c.group(g.keys)
+	for id, g := range o.groups {
+		into := c.groups[id]
+		if into == nil {
+			c.groups[id] = g
+			continue
+		}
 		for i := range g.totals {
 			into.totals[i].merge(&g.totals[i])
 		}
@@ -516,31 +520,95 @@ func (c *collector) summary() *Summary {
 	if c.Grouped && len(c.GroupBy) == 0 {
 		c.group(nil) // of no objects, too
 	}
-	// The ID decides between values that compare equal, such as 1 and "1".
-	for _, id := range slices.Sorted(maps.Keys(c.groups)) {
-		g := c.groups[id]
-		row := Group{Keys: g.keys, Values: make([]scalar.Value, len(g.totals))}
+	groups, per := c.ordered(), len(c.Aggregates)
+	s.Groups = make([]Group, len(groups))
+	values := make([]scalar.Value, per*len(groups))
+	for n, g := range groups {
+		row := Group{Keys: g.keys, Values: values[n*per : (n+1)*per : (n+1)*per]}
 		for i := range g.totals {
 			row.Values[i] = g.totals[i].result(c.Aggregates[i].Func)
 			s.Ignored[i] += g.totals[i].ignored
 		}
-		s.Groups = append(s.Groups, row)
+		s.Groups[n] = row
 	}
-	sortByKeys(s.Groups, len(c.GroupBy))
 	for i, counts := range c.facets {
 		s.Facets = append(s.Facets, Facet{c.Facets[i], sortedCounts(counts)})
 	}
 	return s
 }
 
-func sortByKeys(groups []Group, keys int) {
-	columns := make([]scalar.Column, keys)
-	for c := range columns {
-		for _, g := range groups {
-			columns[c] = append(columns[c], g.Keys[c:c+1])
+// ordered are the groups in the order of their keys. There are far more groups than different keys in
+// one place, so that those are sorted, and groups by the ranks of their keys. The ID decides between
+// values that compare equal, such as 1 and "1".
+func (c *collector) ordered() []*group {
+	type ranked struct {
+		*group
+		id    string
+		ranks []int // of the keys
+	}
+	keys := len(c.GroupBy)
+	ranks := make([]int, keys*len(c.groups))
+	all := make([]ranked, 0, len(c.groups))
+	for id, g := range c.groups {
+		all = append(all, ranked{g, id, ranks[:keys:keys]})
+		ranks = ranks[keys:]
+	}
+	for k := range keys {
+		rank := newRanking()
+		for _, g := range all {
+			g.ranks[k] = rank.number(g.keys[k])
+		}
+		of := rank.ranks()
+		for _, g := range all {
+			g.ranks[k] = of[g.ranks[k]]
 		}
 	}
-	scalar.Sort(groups, columns, make([]bool, keys))
+	slices.SortFunc(all, func(a, b ranked) int {
+		if d := slices.Compare(a.ranks, b.ranks); d != 0 {
+			return d
+		}
+		return strings.Compare(a.id, b.id)
+	})
+	groups := make([]*group, len(all))
+	for i, g := range all {
+		groups[i] = g.group
+	}
+	return groups
+}
+
+// ranking finds the ranks of different values.
+type ranking struct {
+	numbers map[scalar.Value]int
+	values  scalar.Column
+}
+
+func newRanking() *ranking { return &ranking{numbers: map[scalar.Value]int{}} }
+
+// number is that of a value, the same each time.
+func (r *ranking) number(v scalar.Value) int {
+	n, known := r.numbers[v]
+	if !known {
+		n = len(r.values)
+		r.numbers[v] = n
+		r.values = append(r.values, valuesOf(v))
+	}
+	return n
+}
+
+// valuesOf is a cell of a scalar.Column.
+func valuesOf(v scalar.Value) []scalar.Value {
+	if v.Missing() {
+		return nil
+	}
+	return []scalar.Value{v}
+}
+
+// ranks are those of the values, by their numbers.
+func (r *ranking) ranks() []int {
+	if len(r.values) == 0 {
+		return nil
+	}
+	return scalar.Ranks([]scalar.Column{r.values}, []bool{false})
 }
 
 func sortedCounts(counts map[scalar.Value]int) []Count {

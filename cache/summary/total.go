@@ -192,8 +192,11 @@ func (t *total) sum() scalar.Value {
 	}
 }
 
-// allAmounts adds numbers to quantities: 1 is as good as "1".
+// allAmounts adds numbers to quantities: 1 is as good as "1". What it returns may be that of t.
 func (t *total) allAmounts() *resource.Quantity {
+	if t.whole == 0 && !t.broken {
+		return &t.amounts
+	}
 	q := t.amounts.DeepCopy()
 	switch {
 	case !t.broken:
