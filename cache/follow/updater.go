@@ -250,7 +250,7 @@ func (u *Updater[R]) reset() {
 const batch = 1024
 
 // bit is how many objects are read at a time where nobody waits for them.
-const bit = 64
+const bit = 16
 
 func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 	r := d.View.Spec.Resource
