@@ -40,7 +40,7 @@ const maxNumber = 64
 
 // take makes o the outline of text, a valid object without space around it, which is copied. Keys may
 // differ in some extents of it, which are in their order. It reports false, and o is of none, where
-// text is too long.
+// text is longer than maxInsides, of which no copy should be kept.
 func (o *outline) take(text []byte, keys ...extent) bool {
 	o.text = append(o.text[:0], text...)
 	if o.insides = insides(o.insides, text, keys); o.insides == nil {

@@ -17,7 +17,7 @@ func (s *Siblings) Run(p *Program, src []byte, doc *Document) error {
 		return nil
 	}
 	err := p.Run(src, doc)
-	if err == nil && p.alike && s.worth.another() {
+	if err == nil && p.alike && len(src) <= maxInsides && s.worth.another() {
 		s.take(p, src)
 	}
 	return err

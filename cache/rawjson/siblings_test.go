@@ -246,6 +246,21 @@ func TestSiblingTooLong(t *testing.T) {
 	}
 }
 
+// TestNoCopyOfLargeObjects: what is compared with is kept from one object to the next, which would be
+// much memory for objects that hardly have siblings.
+func TestNoCopyOfLargeObjects(t *testing.T) {
+	large := []byte(`{"metadata":{"name":"a"},"data":"` + strings.Repeat("x", maxInsides) + `"}`)
+	var s Siblings
+	var doc Document
+	if err := s.Run(podProgram(t), large, &doc); err != nil || cap(s.outline.text) > 0 {
+		t.Errorf("%d bytes are kept of one of %d (%v)", cap(s.outline.text), len(large), err)
+	}
+	l := NewListReader(strings.NewReader(`{"items":[`+string(large)+`]}`), 0)
+	if _, err := l.Next(); err != nil || cap(l.s.outline.text) > 0 {
+		t.Errorf("%d bytes are kept of an item of %d (%v)", cap(l.s.outline.text), len(large), err)
+	}
+}
+
 func TestWorth(t *testing.T) {
 	var w worth
 	var taken []int

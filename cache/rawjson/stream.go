@@ -168,7 +168,7 @@ func (s *stream) alike() int {
 
 // compareWith has what comes compared with v, if that is an object.
 func (s *stream) compareWith(v []byte) {
-	if s.outline != nil && v[0] == '{' && s.worth.another() && skipValue(v, 0, 0) == len(v) {
+	if s.outline != nil && v[0] == '{' && len(v) <= maxInsides && s.worth.another() && skipValue(v, 0, 0) == len(v) {
 		s.outline.take(v, extent{0, len(v)}) // any key is as good as any other
 	}
 }
