@@ -71,7 +71,7 @@ type large struct {
 	body         []byte            // of the last answer, to be read into again
 
 	coldCPU            float64   // seconds, until all pods are there
-	saving, calm       []float64 // seconds, of each event while the first save is under way, and when nothing is
+	saving, calm       []float64 // seconds, the p99 of events in each round while the first save is under way, and when nothing is
 	settled            float64   // anonymous bytes, with everything prepared
 	peaks              []float64 // anonymous bytes, of the cold start and of each warm one
 	savedSooner        bool      // all was saved and prepared before the events of saving ended
@@ -137,11 +137,8 @@ func (l *large) cold(ctx context.Context) error {
 		return err
 	}
 	logf("all pods are there; saving them, and preparing graph and search")
-	if l.saving, err = l.events(ctx, i); err != nil {
+	if err := l.eventsBesideSaving(ctx, i); err != nil {
 		return fmt.Errorf("events during the first save: %w", err)
-	}
-	if l.savedSooner, err = l.isPrepared(ctx, i); err != nil {
-		return err
 	}
 	if _, err := l.wait(ctx, i, "saved and prepared", func() (bool, error) { return l.isPrepared(ctx, i) }); err != nil {
 		return err
@@ -159,8 +156,12 @@ func (l *large) cold(ctx context.Context) error {
 		return err
 	}
 	logf("events")
-	if l.calm, err = l.events(ctx, i); err != nil {
-		return fmt.Errorf("events: %w", err)
+	for range l.rounds {
+		delays, err := l.events(ctx, i)
+		if err != nil {
+			return fmt.Errorf("events: %w", err)
+		}
+		l.calm = append(l.calm, quantile(delays, 0.99))
 	}
 	if err := l.ask(ctx, i); err != nil {
 		return err

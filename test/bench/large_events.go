@@ -9,9 +9,31 @@ import (
 	"time"
 )
 
-// largeEventsFor is how long changes are made and watched, once while the first save is under
-// way and once when nothing else is.
+// largeEventsFor is how long changes are made and watched in each round, while the first save is under
+// way and when nothing else is.
 const largeEventsFor = 10 * time.Second
+
+// eventsBesideSaving measures events in some rounds, as long as the first save, graph and search are
+// under way.
+func (l *large) eventsBesideSaving(ctx context.Context, i *informerd) error {
+	for round := range l.rounds {
+		delays, err := l.events(ctx, i)
+		if err != nil {
+			return err
+		}
+		prepared, err := l.isPrepared(ctx, i)
+		if err != nil {
+			return err
+		}
+		if l.savedSooner = prepared && round == 0; !prepared || l.savedSooner {
+			l.saving = append(l.saving, quantile(delays, 0.99))
+		}
+		if prepared {
+			break
+		}
+	}
+	return nil
+}
 
 // events measures how many seconds after a bare watch on the stand-in each change is seen on
 // informerd's watch. The stand-in sends all of them: one that does not come is an error.
