@@ -92,7 +92,8 @@ func TestSiblingsAreReadAlike(t *testing.T) {
 	for n, c := range compiledSpecs(t) {
 		var s Siblings
 		var doc Document
-		for seed := range uint64(3000) {
+		taken := false
+		for seed := range uint64(1000) {
 			r := rand.New(rand.NewPCG(seed, uint64(n)))
 			s.worth = worth{} // as if the last had been alike
 			base := generate(seed)
@@ -103,9 +104,10 @@ func TestSiblingsAreReadAlike(t *testing.T) {
 				seen++
 			}
 			won += s.worth.wins
+			taken = taken || s.program != nil
 		}
-		if redacts := len(c.spec.Redact) > 0; redacts != (s.program == nil) {
-			t.Errorf("%+v: siblings of what is redacted are taken for alike: %t", c.spec, redacts)
+		if redacts := len(c.spec.Redact) > 0; redacts == taken {
+			t.Errorf("%+v: objects are compared: %t, and some of it is redacted: %t", c.spec, taken, redacts)
 		}
 	}
 	if won < seen/20 {
@@ -202,14 +204,14 @@ func checkOutline(t *testing.T, base, next []byte, seed uint64) likeness {
 
 func TestOutlineInPieces(t *testing.T) {
 	found := map[likeness]int{}
-	for seed := range uint64(20_000) {
+	for seed := range uint64(10_000) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		base := bytes.TrimSpace(generate(seed))
 		next := append(sibling(r, base), `,{"a":`...)
 		found[checkOutline(t, base, next, seed)]++
 		found[checkOutline(t, base, next[:r.IntN(len(next))], seed)]++
 	}
-	if found[alike] < 2000 || found[unlike] < 2000 || found[undecided] < 500 {
+	if found[alike] < 1000 || found[unlike] < 1000 || found[undecided] < 250 {
 		t.Errorf("there were too few of some: %v", found)
 	}
 }
