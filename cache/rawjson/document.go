@@ -71,7 +71,8 @@ type Document struct {
 	careful    bool
 	unsure     bool // some annotation may be no string
 	bookmark   bool // there is an annotation that ends a streamed list, whatever it says
-	// passed are the values of which nothing is wanted, not even a key, if they are noted.
+	// passed are the values of which nothing is wanted, not even a key, if they are noted: in the
+	// order of the document, none within another.
 	passed     []extent
 	notePassed bool
 	valid      bool // see Program

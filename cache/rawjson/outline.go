@@ -80,7 +80,9 @@ func (o *outline) feed(p []byte) likeness {
 			return undecided
 		}
 		switch end := int(o.insides[o.from]); {
-		case end == 0, o.runs[len(o.runs)-1].from == o.from: // what follows a number differs, too
+		case end == 0:
+			return unlike
+		case o.runs[len(o.runs)-1].from == o.from: // a number has just been passed, and what follows differs, too
 			return unlike
 		case o.text[end] == '"':
 			o.from, o.passing = end, true
@@ -141,24 +143,31 @@ func (o *outline) passNumber(p []byte, end int) likeness {
 }
 
 // startOf is where in the object compared last a text begins that begins at from in the outline: a
-// string, after its quote, or any other value.
+// string, after its quote, or any other value. Before a value there is a quote or punctuation, where
+// no run begins: one that begins at from is what follows an empty string.
 func (o *outline) startOf(from int) int {
-	i := len(o.runs) - 1
-	for i > 0 && o.runs[i].from >= from { // one that begins at from is what follows an empty string
-		i--
-	}
-	return o.runs[i].at + from - o.runs[i].from
+	return o.runs[max(0, o.runsBefore(from)-1)].place(from)
 }
 
 // endOf is where in that object a text ends that ends at from in the outline, or where a comma, a
 // bracket or a key begins.
-func (o *outline) endOf(from int) int {
-	i := len(o.runs) - 1
-	for o.runs[i].from > from {
-		i--
+func (o *outline) endOf(from int) int { return o.runs[o.runsBefore(from+1)-1].place(from) }
+
+// runsBefore is how many runs begin before a place of the outline.
+func (o *outline) runsBefore(place int) int {
+	first, last := 0, len(o.runs)
+	for first < last {
+		if middle := (first + last) / 2; o.runs[middle].from < place {
+			first = middle + 1
+		} else {
+			last = middle
+		}
 	}
-	return o.runs[i].at + from - o.runs[i].from
+	return first
 }
+
+// place is where in the other object a place of the outline is that is in r.
+func (r run) place(from int) int { return r.at + from - r.from }
 
 // common is how many bytes are the same at the start of both.
 func common(a, b []byte) int {

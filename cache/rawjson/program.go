@@ -29,8 +29,9 @@ type Program struct {
 	identity bool // take identity, labels and owners too
 	single   int  // how many paths there are, if each yields one value at most
 	valid    bool // the source is: what no path leads to is only passed over
-	// alike: objects of one outline differ in nothing but texts, see Siblings. What is redacted is not
-	// left to that, and copies of Secrets are told by what strings say.
+	// alike: objects of one outline differ in nothing but texts, numbers, and keys of values of which
+	// nothing is wanted, see Siblings. What is redacted is not left to that, and copies of Secrets are
+	// told by what strings say.
 	alike  bool
 	unique bool // no key occurs twice: stop once all values are found
 }

@@ -91,23 +91,28 @@ func (d *Document) eachText(do func(text []byte, isString bool) []byte) {
 }
 
 // worth decides what is compared with: what has turned out to be like others is replaced by the first
-// that is not like it, and otherwise ever more of them are left out, so that objects which have no
-// siblings cost little more than reading them.
+// that is not like it, and otherwise ever more of them are left out. To take one costs as much as it
+// saves with the next one or two: objects that have no siblings, and those between whose siblings
+// others come, cost little more than reading them.
 type worth struct {
 	wins    int // since the last one was taken
 	passed  int // how many have not been taken since
 	patient int // how many are not to be
 }
 
-// maxPatient is after how many objects another one is tried at the latest.
-const maxPatient = 63
+const (
+	// enoughWins is how many were alike where it was worth it to take one.
+	enoughWins = 3
+	// maxPatient is after how many objects another one is tried at the latest.
+	maxPatient = 63
+)
 
 // won notes that one was alike.
 func (w *worth) won() { w.wins++ }
 
 // another reports whether one that was not alike is to be taken.
 func (w *worth) another() bool {
-	if w.wins > 0 {
+	if w.wins >= enoughWins {
 		w.patient = 0
 	} else if w.passed < w.patient {
 		w.passed++

@@ -248,6 +248,30 @@ func TestSiblingTooLong(t *testing.T) {
 	}
 }
 
+// TestSiblingsOfManyFields: an object of which many fields are wanted is walked through twice, and the
+// first time nothing is known of what is wanted within.
+func TestSiblingsOfManyFields(t *testing.T) {
+	fields := func(format string) string {
+		var all []string
+		for i := range maxSeen + 2 {
+			all = append(all, fmt.Sprintf(format, i))
+		}
+		return strings.Join(all, ",")
+	}
+	for _, c := range []struct{ extract, drop, base, next string }{
+		{fields("spec.f%d.x"), "", `{"spec":{"f0":{"x":1}}}`, `{"spec":{"f0":{"y":1}}}`},
+		{"", fields("f%d"), `{"metadata":{"name":"a"}}`, `{"metadata":{"xxxx":"a"}}`},
+		{"", fields("spec.f%d.secret"), `{"metadata":{"name":"a"},"spec":{"f0":{"public":"x"}}}`, `{"metadata":{"name":"a"},"spec":{"f0":{"secret":"hunter2"}}}`},
+	} {
+		var s Siblings
+		var doc Document
+		p := compile(t, specOf(t, c.extract, c.drop, ""))
+		sameRun(t, &s, p, []byte(c.base), &doc)
+		sameRun(t, &s, p, []byte(c.next), &doc)
+		sameRun(t, &s, p, bytes.ReplaceAll([]byte(c.base), []byte(`"a"`), []byte(`"abc"`)), &doc)
+	}
+}
+
 // TestNoCopyOfLargeObjects: what is compared with is kept from one object to the next, which would be
 // much memory for objects that hardly have siblings.
 func TestNoCopyOfLargeObjects(t *testing.T) {
@@ -274,7 +298,12 @@ func TestWorth(t *testing.T) {
 	if want := []int{0, 2, 6, 14, 30, 62, 126, 190, 254}; !reflect.DeepEqual(taken, want) {
 		t.Errorf("of objects that are not alike these are taken: %v, want %v", taken, want)
 	}
-	w.won()
+	for range enoughWins {
+		if w.another() {
+			t.Error("one that was alike too seldom is replaced at once")
+		}
+		w.won()
+	}
 	if !w.another() || !w.another() || w.another() || !w.another() {
 		t.Error("what was alike is not replaced at once, or those after it are")
 	}

@@ -372,7 +372,9 @@ func (d *Document) markLast(n *node, i, depth int) int {
 		if i = skipColon(d.src, i); i < 0 {
 			return i
 		}
-		if i = d.skip(i, depth); i < 0 {
+		passed := len(d.passed)
+		i = d.skip(i, depth)
+		if d.passed = d.passed[:passed]; i < 0 { // it is read again, where something of it may be wanted
 			return i
 		}
 		i = skipSpace(d.src, i)
