@@ -28,13 +28,13 @@ const (
 	keepPatience = 30 * time.Second
 )
 
-// Prepared says what is computed of all objects before anybody asks for it, each with a quarter of a
+// Prepared says what is computed of all objects before anybody asks for it, each with a third of a
 // processor. It takes memory for every object, whether anybody asks or not.
 type Prepared struct{ Graph, Search bool }
 
 // keepAll keeps what is computed of all objects up to date until ctx ends, each by itself:
 // what takes long does not hold up the others. Of each the clusters follow one another. Graph
-// and search are made one after the other at first, as each takes a quarter of a processor: a
+// and search are made one after the other at first, as each takes a third of a processor: a
 // snapshot is saved for the first time then, too, and events have to be told meanwhile.
 func (s *Server) keepAll(ctx context.Context) {
 	var all sync.WaitGroup

@@ -97,7 +97,7 @@ func (u *Updater[R]) updateAndTell(ctx context.Context) error {
 	return err
 }
 
-// Prepare is Update before anybody asks. It reads objects with a quarter of a processor, until
+// Prepare is Update before anybody asks. It reads objects with a third of a processor, until
 // somebody waits for it: then it goes on like any Update.
 func (u *Updater[R]) Prepare(ctx context.Context) error {
 	ctx, end := u.prepares.begin(context.WithValue(ctx, unhurried{}, true))
@@ -250,7 +250,7 @@ func (u *Updater[R]) reset() {
 const batch = 1024
 
 // bit is how many objects are read at a time where nobody waits for them.
-const bit = 16
+const bit = 64
 
 func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 	r := d.View.Spec.Resource
@@ -275,7 +275,7 @@ func (u *Updater[R]) enter(ctx context.Context, d *Delta) error {
 }
 
 // restsFor is how many times as long as a bit took a Prepare rests after it.
-const restsFor = 3
+const restsFor = 2
 
 // enterAll enters those of objects that the Sink has not: a batch at a time and as fast as it
 // can, or, where nobody waits, bit by bit with a rest after each. Events need a processor now

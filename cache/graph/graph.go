@@ -91,7 +91,7 @@ func (g *Graph) Edges() []string {
 	return slices.Clone(g.edgeKinds)
 }
 
-// Prepare reads with a quarter of a processor, before anybody asks, what the next question would have
+// Prepare reads with a third of a processor, before anybody asks, what the next question would have
 // to read.
 func (g *Graph) Prepare(ctx context.Context) error {
 	g.asking.RLock()

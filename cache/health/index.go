@@ -119,7 +119,7 @@ func (x *Index) Revision(ctx context.Context) (uint64, error) {
 	return x.revision, nil
 }
 
-// Prepare brings the Index up to date with a quarter of a processor, as long as nobody asks: a
+// Prepare brings the Index up to date with a third of a processor, as long as nobody asks: a
 // first look at all objects comes right after they are there, beside events and the first save.
 func (x *Index) Prepare(ctx context.Context) error { return x.updater.Prepare(ctx) }
 

@@ -92,7 +92,7 @@ func (s *Search) Declare(texts map[string][]string) error {
 	return nil
 }
 
-// Prepare reads with a quarter of a processor, before anybody asks, what the next question would have
+// Prepare reads with a third of a processor, before anybody asks, what the next question would have
 // to read.
 func (s *Search) Prepare(ctx context.Context) error {
 	s.asking.RLock()

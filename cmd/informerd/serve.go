@@ -240,13 +240,9 @@ var (
 	_ store = (*persist.Postgres)(nil)
 )
 
-// savingRestsFor is how many times as long as a part took a first save rests after it: events have to
-// be told meanwhile, and what it makes is most of the garbage that is collected then.
-const savingRestsFor = 5
-
 // openSnapshot opens the snapshot. Whatever is wrong with it, informerd serves on from
 // memory: of a file that cannot be used db is nil, and reason says why; a database is asked
-// again and again. A first save rests now and then, see savingRestsFor, until ctx ends:
+// again and again. A first save rests for three times as long as it works, until ctx ends:
 // graph and search are prepared at the same time, and events come first.
 func openSnapshot(ctx context.Context, c *config.Config, log *slog.Logger) (db store, reason string) {
 	cfg := c.Snapshot
@@ -263,7 +259,7 @@ func openSnapshot(ctx context.Context, c *config.Config, log *slog.Logger) (db s
 	}
 	keys, err := keyFile(cfg.KeyFile).read()
 	if err == nil { // without its keys nothing may be written
-		file, ferr := persist.Open(persist.Options{Path: cfg.Path, Keys: keys, Log: log, Pause: func(took time.Duration) { sleepFor(ctx, savingRestsFor*took) }})
+		file, ferr := persist.Open(persist.Options{Path: cfg.Path, Keys: keys, Log: log, Pause: func(took time.Duration) { sleepFor(ctx, 3*took) }})
 		if ferr == nil {
 			held := file.Stats()
 			collect.Expect(uint64(max(0, held.FileBytes-held.FreeBytes)))
