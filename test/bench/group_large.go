@@ -71,7 +71,7 @@ type large struct {
 	body         []byte            // of the last answer, to be read into again
 
 	coldCPU            float64   // seconds, until all pods are there
-	saving, calm       []float64 // seconds, the p99 of events in each round while the first save is under way, and when nothing is
+	saving, calm       []float64 // seconds, of each event while the first save is under way, and when nothing is
 	settled            float64   // anonymous bytes, with everything prepared
 	peaks              []float64 // anonymous bytes, of the cold start and of each warm one
 	savedSooner        bool      // all was saved and prepared before the events of saving ended
@@ -161,7 +161,7 @@ func (l *large) cold(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("events: %w", err)
 		}
-		l.calm = append(l.calm, quantile(delays, 0.99))
+		l.calm = append(l.calm, delays...)
 	}
 	if err := l.ask(ctx, i); err != nil {
 		return err

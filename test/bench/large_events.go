@@ -26,7 +26,7 @@ func (l *large) eventsBesideSaving(ctx context.Context, i *informerd) error {
 			return err
 		}
 		if l.savedSooner = prepared && round == 0; !prepared || l.savedSooner {
-			l.saving = append(l.saving, quantile(delays, 0.99))
+			l.saving = append(l.saving, delays...)
 		}
 		if prepared {
 			break
