@@ -84,6 +84,8 @@ func (t *Tally) count(set int) {
 	}
 	numbers := numberSlices.zeros(s.at.texts.len() + 1) // by code, from 1 on
 	defer numberSlices.put(numbers)
+	most := min(s.at.texts.len(), len(t.rows))
+	s.codes, s.counts, s.first = make([]uint32, 0, most), make([]int, 0, most), make([]uint32, 0, most)
 	for i, row := range t.rows {
 		code := s.at.codes.at(row)
 		if code == 0 {

@@ -11,6 +11,8 @@ type located struct {
 	objects []*Object
 	rows    []uint32 // of each object, as long as there are columns
 	columns []*columnAt
+	// ruledOut is how many others there were of which a column knew that they do not match.
+	ruledOut int
 }
 
 // keep leaves those objects for which the condition holds.
@@ -38,7 +40,7 @@ func (l located) first(n int) located {
 	if l.rows == nil {
 		return located{}
 	}
-	return located{l.objects[:n], slices.Clone(l.rows[:n]), l.columns} // without the others
+	return located{objects: l.objects[:n], rows: slices.Clone(l.rows[:n]), columns: l.columns} // without the others
 }
 
 // arrange puts the objects in another order: which one comes first, and so on.

@@ -6,4 +6,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	inHalvesFrom = 100 // many tests have more objects, and many fewer
+	goleak.VerifyTestMain(m)
+}

@@ -149,7 +149,7 @@ func newFieldTest(r FieldRequirement, e *extraction) fieldTest {
 func (m *Matcher) unindexed() []FieldRequirement {
 	var out []FieldRequirement
 	for _, f := range m.fields {
-		if f.identity == nil && f.handles == nil {
+		if !f.held() {
 			out = append(out, f.FieldRequirement)
 		}
 	}
@@ -203,7 +203,7 @@ func (m *Matcher) Match(ctx context.Context, o *Object) (bool, error) {
 // holdsAll reports whether matchHeld is true of all objects, which it need not look at then.
 func (m *Matcher) holdsAll() bool {
 	return m.scope.all && m.query.Shard == nil && m.labels == nil &&
-		len(m.namespaces)+len(m.terms)+len(m.fields)+len(m.ranges) == 0
+		len(m.namespaces)+len(m.terms)+len(m.ranges) == 0 && !slices.ContainsFunc(m.fields, fieldTest.held)
 }
 
 // matchHeld tests all that needs no JSON. current says that the terms of o were
@@ -235,6 +235,9 @@ func (m *Matcher) matchHeld(o *Object, current bool) bool {
 	}
 	return m.query.Shard == nil || m.query.Shard.has(o)
 }
+
+// held reports whether what is held decides.
+func (f fieldTest) held() bool { return f.identity != nil || f.handles != nil }
 
 // matchHeld is true where the JSON has to tell.
 func (f *fieldTest) matchHeld(o *Object, current bool) bool {

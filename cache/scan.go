@@ -24,7 +24,7 @@ func (m *Matcher) filter(ctx context.Context, l located) (scanned, error) {
 		l.keep(func(i int) bool { return m.matchHeld(l.objects[i], true) })
 	}
 	if m.scan.empty() || len(l.objects) == 0 {
-		return scanned{located: l}, nil
+		return scanned{located: l, scanned: l.ruledOut, excerpts: l.ruledOut}, nil
 	}
 	return m.scan.all(ctx, l)
 }
@@ -72,7 +72,7 @@ func (s scanner) all(ctx context.Context, l located) (scanned, error) {
 	if err := sc.run(ctx); err != nil {
 		return scanned{}, err
 	}
-	out := scanned{scanned: len(l.objects), excerpts: x.known, faults: sc.first()}
+	out := scanned{scanned: len(l.objects) + l.ruledOut, excerpts: x.known + l.ruledOut, faults: sc.first()}
 	l.keep(func(i int) bool {
 		found := sc.found[x.item(i)]
 		if found == faulted {

@@ -65,12 +65,13 @@ func (s *Store) selected(ctx context.Context, m *Matcher) (*Result, error) {
 	result := &Result{Version: found.version, Revision: found.revision, Plan: found.plan, unique: found.matcher.extraction.unique}
 	all := found.ordered()
 	all.tidy()
-	result.Plan.Candidates = len(all.objects)
+	looked := len(all.objects)
+	result.Plan.Candidates = looked + all.ruledOut
 	kept, err := found.matcher.filter(ctx, all)
 	if err != nil {
 		return nil, err
 	}
-	kept.settle(result.Plan.Candidates)
+	kept.settle(looked)
 	if result.Plan.Unsorted, err = found.matcher.sort(ctx, &kept.located); err != nil {
 		return nil, err
 	}
@@ -83,88 +84,6 @@ func (s *Store) selected(ctx context.Context, m *Matcher) (*Result, error) {
 		}
 	}
 	return result, nil
-}
-
-// candidates are the objects that a Select has to look at, with the version they
-// are of.
-type candidates struct {
-	matcher  *Matcher
-	version  string
-	revision uint64
-	plan     Plan
-	columns  []*columnAt
-	// Either few, in no order, or those in all that are in rows, if not nil.
-	few  []entry
-	all  *tree
-	rows *roaring.Bitmap
-}
-
-func (c *candidates) len() int {
-	switch {
-	case c.all == nil:
-		return len(c.few)
-	case c.rows != nil:
-		return int(c.rows.GetCardinality())
-	default:
-		return c.all.Len()
-	}
-}
-
-// ordered are the candidates by key.
-func (c *candidates) ordered() located {
-	l := located{objects: objectSlices.get(c.len()), columns: c.columns}
-	if len(c.columns) > 0 {
-		l.rows = numberSlices.get(c.len())
-	}
-	take := func(e entry) bool {
-		if c.rows == nil || c.rows.Contains(e.row) {
-			l.objects = append(l.objects, e.obj)
-			if l.rows != nil {
-				l.rows = append(l.rows, e.row)
-			}
-		}
-		return true
-	}
-	if c.all != nil {
-		c.all.Scan(take)
-		return l
-	}
-	slices.SortFunc(c.few, entry.compare)
-	for _, e := range c.few {
-		take(e)
-	}
-	return l
-}
-
-func (s *Store) candidates(m *Matcher) (*candidates, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	m, err := s.currentLocked(m)
-	if err == nil {
-		err = s.askableLocked()
-	}
-	if err != nil {
-		return nil, err
-	}
-	c := &candidates{matcher: m, version: s.version}
-	if keys, ok := m.keys(m.extraction.spec.Namespaced); ok {
-		c.few, c.revision = s.contents.getAll(keys, m.scope), s.revisionLocked(m.scope)
-		return c, nil
-	}
-	p := newPlanner(s.contents, m)
-	p.addRanges(m.ranges, s.contents)
-	c.plan.Indexes, c.revision = p.names, s.revisionLocked(m.scope)
-	switch rows := p.rows(s.contents.live); {
-	case p.none:
-	case rows.all:
-		c.all = s.treeLocked()
-	case rows.len()*16 > s.contents.len():
-		c.all, c.rows = s.treeLocked(), rows.bitmap()
-	default:
-		c.few = s.contents.collect(rows)
-	}
-	c.columns = s.columnsLocked(m, c.len())
-	return c, nil
 }
 
 // currentLocked returns m for the index definitions of the moment.

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"sync/atomic"
 )
@@ -29,11 +30,11 @@ func (v *verdicts) of(code uint32) (found outcome, known bool) {
 	if int(code/perWord) >= len(v.bits) {
 		return other, false
 	}
-	bits := v.bits[code/perWord].Load() >> (code % perWord * 2)
-	if bits&2 != 0 {
+	word := v.bits[code/perWord].Load() >> (code % perWord * 2)
+	if word&2 != 0 {
 		found = matches
 	}
-	return found, bits&1 != 0
+	return found, word&1 != 0
 }
 
 // note enters what was found out of a text, if there is a place for it.
@@ -41,11 +42,22 @@ func (v *verdicts) note(code uint32, found outcome) {
 	if code == 0 || found == faulted || int(code/perWord) >= len(v.bits) {
 		return
 	}
-	bits := uint32(1)
+	word := uint32(1)
 	if found == matches {
-		bits |= 2
+		word |= 2
 	}
-	v.bits[code/perWord].Or(bits << (code % perWord * 2))
+	v.bits[code/perWord].Or(word << (code % perWord * 2))
+}
+
+// count is how many texts are known, and how many of them match.
+func (v *verdicts) count() (known, matching int) {
+	const each = 0x55555555 // of two bits the first
+	for i := range v.bits {
+		word := v.bits[i].Load()
+		known += bits.OnesCount32(word & each)
+		matching += bits.OnesCount32(word >> 1 & each)
+	}
+	return known, matching
 }
 
 // grown has room for so many texts.

@@ -102,12 +102,16 @@ func (t *total) plusAmount(q resource.Quantity, times int) {
 	if !t.amount {
 		t.amounts.Format = q.Format
 	}
-	if times > 1 {
-		q = q.DeepCopy()
-		q.Mul(int64(times))
-	}
-	t.amounts.Add(q)
 	t.amount = true
+	// Quantity.Mul makes an inf.Dec of thousandths, and all that is added to one takes long.
+	for q = q.DeepCopy(); times > 0; times >>= 1 {
+		if times&1 != 0 {
+			t.amounts.Add(q)
+		}
+		if times > 1 {
+			q.Add(q.DeepCopy())
+		}
+	}
 }
 
 // extend notes v under every type that a column holding it may have.
