@@ -14,10 +14,6 @@ import (
 	"github.com/informerd/informerd/test/standin"
 )
 
-// unkept is how often a question is asked before what it reads begins to be kept: each of them reads
-// all pods, and a moment in which the machine does something else is not taken for a scan.
-const unkept = 3
-
 // repeated is how often a question is asked before what it takes counts as that of one that is
 // asked again and again.
 const repeated = 5
@@ -71,7 +67,7 @@ func expected(pods *standin.Pods, questions []question) (map[string]answer, erro
 	return all, nil
 }
 
-// ask asks each question for the first times, and again.
+// ask asks each question for the first time, and again.
 func (l *large) ask(ctx context.Context, i *informerd) error {
 	for _, q := range l.questions {
 		logf("question %s", q.name)
@@ -80,7 +76,7 @@ func (l *large) ask(ctx context.Context, i *informerd) error {
 			if err != nil {
 				return fmt.Errorf("question %s: %w", q.name, err)
 			}
-			if n < unkept {
+			if n == 0 {
 				l.first[q.name] = append(l.first[q.name], took)
 			} else if n >= repeated {
 				l.again[q.name] = append(l.again[q.name], took)
