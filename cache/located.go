@@ -44,18 +44,21 @@ func (l located) first(n int) located {
 }
 
 // arrange puts the objects in another order: which one comes first, and so on.
-func (l *located) arrange(order []int) {
-	before := slices.Clone(l.objects)
+func (l *located) arrange(order []uint32) {
+	before := append(objectSlices.get(len(l.objects)), l.objects...)
 	for i, from := range order {
 		l.objects[i] = before[from]
 	}
+	clear(before) // or what is deleted would stay
+	objectSlices.put(before)
 	if l.rows == nil {
 		return
 	}
-	rows := slices.Clone(l.rows)
+	rows := append(numberSlices.get(len(l.rows)), l.rows...)
 	for i, from := range order {
 		l.rows[i] = rows[from]
 	}
+	numberSlices.put(rows)
 }
 
 // column is the one for paths; nil: there is none.

@@ -86,7 +86,9 @@ func (o Order) sort(ctx context.Context, l *located, of *extraction) ([]rawjson.
 	if err != nil {
 		return nil, err
 	}
-	l.arrange(values.order(o.directions()))
+	order := values.order(o.directions())
+	l.arrange(order)
+	numberSlices.put(order)
 	return values.paths, nil
 }
 
@@ -117,13 +119,15 @@ func (m *Matcher) sort(ctx context.Context, l *located) ([]rawjson.Path, error) 
 		return o.sort(ctx, l, of)
 	}
 	l.arrange(order)
+	numberSlices.put(order)
 	return paths, nil
 }
 
 // rankTexts is which of the objects comes first in o, and so on, as the texts of the paths say it,
 // where every key has to be read from the JSON; nil: they do not. Ranks that are kept are of all
-// texts of a column, also those of objects that others than who sees all may not see.
-func (o Order) rankTexts(ctx context.Context, l *located, of *extraction, all bool) (paths []rawjson.Path, order []int, err error) {
+// texts of a column, also those of objects that others than who sees all may not see. The order
+// is one of numberSlices.
+func (o Order) rankTexts(ctx context.Context, l *located, of *extraction, all bool) (paths []rawjson.Path, order []uint32, err error) {
 	paths, at := o.within(l, of)
 	if at != nil && all {
 		order, err = o.rank(ctx, l, at)
@@ -220,10 +224,14 @@ type sortValues struct {
 	items *items
 }
 
-// order is which object comes first, and so on.
-func (v *sortValues) order(descending []bool) []int {
+// order is which object comes first, and so on, in one of numberSlices.
+func (v *sortValues) order(descending []bool) []uint32 {
 	if v.items == nil {
-		return scalar.Order(v.columns, descending)
+		order := numberSlices.get(len(v.columns[0]))
+		for _, i := range scalar.Order(v.columns, descending) {
+			order = append(order, uint32(i))
+		}
+		return order
 	}
 	// Items that are equal have one rank. The objects of each rank keep their order.
 	ranks := scalar.Ranks(v.columns, descending)
@@ -234,10 +242,10 @@ func (v *sortValues) order(descending []bool) []int {
 	for rank := range v.items.len() {
 		next[rank+1] += next[rank]
 	}
-	order := make([]int, len(v.items.objects))
+	order := numberSlices.get(len(v.items.objects))[:len(v.items.objects)]
 	for i := range v.items.objects {
 		rank := ranks[v.items.item(i)]
-		order[next[rank]] = i
+		order[next[rank]] = uint32(i)
 		next[rank]++
 	}
 	return order

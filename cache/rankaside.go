@@ -47,11 +47,12 @@ var errTooMany = errors.New("too few objects have the same text, or texts are lo
 // rankAside is which of the objects of l comes first in o, and so on, by what they have at paths,
 // which are all that o is about. at is the column of these paths, nil if there is none. There is
 // no order (nil) if a column has most of the objects, or texts are not what aside is for.
-func (o Order) rankAside(ctx context.Context, l *located, paths []rawjson.Path, at *columnAt) ([]int, error) {
+func (o Order) rankAside(ctx context.Context, l *located, paths []rawjson.Path, at *columnAt) ([]uint32, error) {
 	if len(l.objects) < asideFrom || at.hasMost(l) {
 		return nil, nil
 	}
-	a := &aside{codes: make([]uint32, len(l.objects)), readers: make([]asideReader, Workers())}
+	a := &aside{codes: numberSlices.get(len(l.objects))[:len(l.objects)], readers: make([]asideReader, Workers())}
+	defer numberSlices.put(a.codes)
 	switch err := a.read(ctx, l, paths, at); {
 	case errors.Is(err, errTooMany):
 		return nil, nil

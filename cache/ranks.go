@@ -33,9 +33,10 @@ type ranks struct {
 
 // rank is which of the objects of l comes first in o, and so on, if all that o is about is in
 // at, and it can be told from the ranks of its texts; else nil.
-func (o Order) rank(ctx context.Context, l *located, at *columnAt) ([]int, error) {
-	codes, err := at.codesOf(ctx, l)
-	if codes == nil || err != nil {
+func (o Order) rank(ctx context.Context, l *located, at *columnAt) ([]uint32, error) {
+	codes := numberSlices.get(len(l.objects))[:len(l.objects)]
+	defer numberSlices.put(codes)
+	if ok, err := at.findCodes(ctx, l, codes); !ok || err != nil {
 		return nil, err
 	}
 	r, err := at.ranks(ctx, o, codes)
@@ -45,10 +46,9 @@ func (o Order) rank(ctx context.Context, l *located, at *columnAt) ([]int, error
 	return r.arrange(codes), nil
 }
 
-// codesOf are the codes of objects. It reads those that have none; nil: there are too many of
-// those, or of one that was read nothing is kept.
-func (at *columnAt) codesOf(ctx context.Context, l *located) ([]uint32, error) {
-	codes := make([]uint32, len(l.objects))
+// findCodes finds the codes of objects. It reads those that have none, and reports whether all
+// have one: there may be too many of those, or nothing is kept of one that was read.
+func (at *columnAt) findCodes(ctx context.Context, l *located, codes []uint32) (all bool, err error) {
 	var lacking []int
 	for i, row := range l.rows {
 		if codes[i] = at.codes.at(row); codes[i] == 0 {
@@ -56,19 +56,16 @@ func (at *columnAt) codesOf(ctx context.Context, l *located) ([]uint32, error) {
 		}
 	}
 	if !lackFew(len(lacking), len(codes)) {
-		return nil, nil
+		return false, nil
 	}
 	read := func(dst []byte, i int) ([]byte, error) {
 		return at.append(dst, l.rows[lacking[i]], l.objects[lacking[i]])
 	}
-	err := readItems(ctx, len(lacking), read, func(_ context.Context, _, i int, text []byte) error {
+	err = readItems(ctx, len(lacking), read, func(_ context.Context, _, i int, text []byte) error {
 		codes[lacking[i]] = at.codeOf(text)
 		return nil
 	})
-	if err != nil || slices.Contains(codes, 0) {
-		return nil, err
-	}
-	return codes, nil
+	return err == nil && !slices.Contains(codes, 0), err
 }
 
 // lackFew reports whether a column that lacks some of so many objects is used for all of them.
@@ -198,20 +195,21 @@ func (r *ranks) good(codes []uint32) bool {
 	return true
 }
 
-// arrange is which of the objects with these codes comes first, and so on. Those of one rank
-// keep their order.
-func (r *ranks) arrange(codes []uint32) []int {
-	next := make([]uint32, len(r.of)+1) // where the next object of each rank goes
+// arrange is which of the objects with these codes comes first, and so on, in one of
+// numberSlices. Those of one rank keep their order.
+func (r *ranks) arrange(codes []uint32) []uint32 {
+	next := numberSlices.zeros(len(r.of) + 1) // where the next object of each rank goes
+	defer numberSlices.put(next)
 	for _, code := range codes {
 		next[r.of[code-1]+1]++
 	}
 	for rank := range len(r.of) {
 		next[rank+1] += next[rank]
 	}
-	order := make([]int, len(codes))
+	order := numberSlices.get(len(codes))[:len(codes)]
 	for i, code := range codes {
 		rank := r.of[code-1]
-		order[next[rank]] = i
+		order[next[rank]] = uint32(i)
 		next[rank]++
 	}
 	return order

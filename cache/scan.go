@@ -104,6 +104,9 @@ func (sc *scan) recall(asked *verdicts) {
 		return
 	}
 	sc.asked, sc.open = asked, make([]int, 0, 64)
+	if known, _ := asked.count(); known == 0 {
+		sc.open = make([]int, 0, sc.len()) // there is most to do the first time
+	}
 	for item := range sc.len() {
 		var known bool
 		if code := sc.code(item); code > 0 {
