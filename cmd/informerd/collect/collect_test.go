@@ -32,7 +32,7 @@ func TestCollect(t *testing.T) {
 
 func TestPercentOf(t *testing.T) {
 	const mb = 1 << 20
-	for live, want := range map[uint64]int{0: 100, 64 * mb: 100, 160 * mb: 100, 256 * mb: 100, 512 * mb: 50, 640 * mb: 40, 1024 * mb: 25, 1 << 40: 20} {
+	for live, want := range map[uint64]int{0: 100, 64 * mb: 100, 160 * mb: 100, 224 * mb: 100, 512 * mb: 40, 640 * mb: 35, 1024 * mb: 20, 1 << 40: 20} {
 		if got := percentOf(live, false); got != want {
 			t.Errorf("%d MB live: %d %%, want %d", live/mb, got, want)
 		}

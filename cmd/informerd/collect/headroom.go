@@ -13,13 +13,10 @@ const (
 	// headroom is how much garbage may lie about, in bytes. What a copy holds lives long, and
 	// most of it is bytes that the collector need not look into: to let as much garbage lie
 	// about as a large copy takes would double its memory for nothing.
-	headroom = 256 << 20
+	headroom = 224 << 20
 	// often is the least percent of what is live, however much that is: each collection looks
 	// at all of it.
 	often = 20
-	// tightHeadroom and tightOften are in their place while Tighten asks for less.
-	tightHeadroom = 56 << 20
-	tightOften    = 5
 	// step is what percentages are multiples of: every change stops the process for a moment.
 	step = 5
 	// lookInterval is the time between looks at what is live.
@@ -49,12 +46,12 @@ var (
 	tightened atomic.Int32
 	loosened  atomic.Int64
 	// tightFor is for how long it is tight after that. A variable so that tests need not wait.
-	tightFor = 30 * time.Second
+	tightFor = time.Minute
 )
 
-// Tighten has a fifth to a quarter as much garbage lie about until loosen is called, which may be called more
-// than once, and for half a minute after: for a while much more is live than otherwise, as where a
-// copy is made beside another, and whoever follows it reads all of it again. All that is live is
+// Tighten has a quarter as much garbage lie about until loosen is called, which may be called more
+// than once, and for a minute after: for a while much more is live than otherwise, as where a
+// copy is made beside another, and whoever follows it reads and saves all of it again. All that is live is
 // looked at more often for that.
 func Tighten() (loosen func()) {
 	tightened.Add(1)
@@ -149,7 +146,7 @@ func live() uint64 {
 func percentOf(live uint64, tight bool) int {
 	room, least := uint64(headroom), often
 	if tight {
-		room, least = tightHeadroom, tightOften
+		room, least = room/4, least/4
 	}
 	if live <= room*100/usual {
 		return usual
