@@ -2,6 +2,7 @@ package collect
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
@@ -102,6 +103,7 @@ func look(ctx context.Context) {
 		adapt(max(percentOf(l, isTight()), percentUntil(l, goal)))
 	}
 	var resting rest
+	var quiet lull
 	for {
 		select {
 		case <-ctx.Done():
@@ -109,12 +111,18 @@ func look(ctx context.Context) {
 		case bytes := <-expected:
 			patience, goal = time.Now().Add(expectedFor), live()+min(bytes, uint64(debug.SetMemoryLimit(-1))/2)
 			look()
-		case now := <-tick.C:
+		case at := <-tick.C:
 			look()
 			if goal > 0 {
-				resting = rest{}
-			} else if resting.due(now, usageNow()) {
+				resting, quiet = rest{}, lull{}
+				continue
+			}
+			u := usageNow()
+			switch lull := quiet.due(u, now); {
+			case resting.due(at, u):
 				giveBack()
+			case lull:
+				runtime.GC()
 			}
 		}
 	}
