@@ -43,8 +43,10 @@ func (l located) first(n int) located {
 	return located{objects: l.objects[:n], rows: slices.Clone(l.rows[:n]), columns: l.columns} // without the others
 }
 
-// arrange puts the objects in another order: which one comes first, and so on.
+// arrange puts the objects in another order: which one comes first, and so on. The order is one of
+// numberSlices and of no use afterwards.
 func (l *located) arrange(order []uint32) {
+	defer numberSlices.put(order)
 	before := append(objectSlices.get(len(l.objects)), l.objects...)
 	for i, from := range order {
 		l.objects[i] = before[from]

@@ -86,9 +86,7 @@ func (o Order) sort(ctx context.Context, l *located, of *extraction) ([]rawjson.
 	if err != nil {
 		return nil, err
 	}
-	order := values.order(o.directions())
-	l.arrange(order)
-	numberSlices.put(order)
+	l.arrange(values.order(o.directions()))
 	return values.paths, nil
 }
 
@@ -119,7 +117,6 @@ func (m *Matcher) sort(ctx context.Context, l *located) ([]rawjson.Path, error) 
 		return o.sort(ctx, l, of)
 	}
 	l.arrange(order)
-	numberSlices.put(order)
 	return paths, nil
 }
 

@@ -103,10 +103,11 @@ func (sc *scan) recall(asked *verdicts) {
 	if asked == nil {
 		return
 	}
-	sc.asked, sc.open = asked, make([]int, 0, 64)
+	room := 64
 	if known, _ := asked.count(); known == 0 {
-		sc.open = make([]int, 0, sc.len()) // there is most to do the first time
+		room = sc.len() // all is open the first time
 	}
+	sc.asked, sc.open = asked, make([]int, 0, room)
 	for item := range sc.len() {
 		var known bool
 		if code := sc.code(item); code > 0 {

@@ -76,7 +76,6 @@ type large struct {
 	peaks              []float64 // anonymous bytes, of the cold start and of each warm one
 	savedSooner        bool      // all was saved and prepared before the events of saving ended
 	first, again       map[string][]float64
-	beside             float64           // seconds, of besideWork
 	warmAnswer, warmed []float64         // seconds, of a warm start to an answer, and to all pods
 	proven             []float64         // seconds, from a warm start until they are known to be current
 	prepared           []float64         // seconds, from a warm start until graph and search are
@@ -91,7 +90,7 @@ func (l *large) measure(ctx context.Context) ([]Row, error) {
 	logf("what the answers are to be")
 	l.questions = slices.Concat(questions, lookups(l.pods))
 	var err error
-	if l.answers, err = expected(l.pods, append([]question{besideWork}, l.questions...)); err != nil {
+	if l.answers, err = expected(l.pods, l.questions); err != nil {
 		return nil, err
 	}
 	logf("%d pods, %.1f KB of JSON each, of a stand-in: cold start", l.data.Pods, l.data.bytesPerPod()/1e3)

@@ -22,19 +22,6 @@ const repeated = 5
 // answer several times as slow, takes as long as a dozen answers, and there are not many of them.
 const againAsked = 10
 
-// besideWork is asked once, right after many events: while they are taken in to graph and search and
-// saved, and garbage of them is collected.
-var besideWork = question{
-	name:  "beside-work",
-	query: map[string]string{"filter": `object.status.qosClass != "BestEffort"`, "agg": "count()"},
-	read:  readGroups,
-	add: func(a answer, pod *corev1.Pod) {
-		if pod.Status.QOSClass != corev1.PodQOSBestEffort {
-			a["count()"]++
-		}
-	},
-}
-
 // expected are the answers to questions. Pods of a set differ in nothing but their names and what
 // questions for lists of pods are about.
 func expected(pods *standin.Pods, questions []question) (map[string]answer, error) {
@@ -80,19 +67,10 @@ func expected(pods *standin.Pods, questions []question) (map[string]answer, erro
 	return all, nil
 }
 
-// ask asks each question for the first time, when the process has done what came before, and again.
+// ask asks each question for the first time, and again.
 func (l *large) ask(ctx context.Context, i *informerd) error {
-	logf("question %s", besideWork.name)
-	took, err := l.askOne(ctx, i, besideWork)
-	if err != nil {
-		return fmt.Errorf("question %s: %w", besideWork.name, err)
-	}
-	l.beside = took
 	for _, q := range l.questions {
 		logf("question %s", q.name)
-		if _, err := settle(ctx, i.pid(), 0.1, time.Minute); err != nil {
-			return err
-		}
 		for n := range repeated + againAsked*l.rounds {
 			took, err := l.askOne(ctx, i, q)
 			if err != nil {

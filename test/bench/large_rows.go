@@ -45,7 +45,6 @@ func (l *large) questionRows(sql *tables) []Row {
 			Row{What: "the same, asked again and again: " + what, Unit: unitSeconds, Ours: ours(l.again[q.name]), Peer: sql.peer(q.name), Bar: atMost(0.05 * million)})
 	}
 	return append(rows,
-		Row{What: "question without an index, first time, right after 500 events/s: filter and count", Unit: unitSeconds, Ours: ours([]float64{l.beside})},
 		Row{What: "pod with an address, which has no index here, asked again and again", Unit: unitSeconds, Ours: ours(l.again[lookupAddress]), Peer: sql.peer(lookupAddress)},
 		Row{What: "pods of an app in full, by an index", Unit: unitSeconds, Ours: ours(l.again[lookupApp]), Peer: sql.peer(lookupApp), Constant: true})
 }

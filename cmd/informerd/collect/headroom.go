@@ -2,7 +2,6 @@ package collect
 
 import (
 	"context"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
@@ -52,8 +51,8 @@ var (
 
 // Tighten has a quarter as much garbage lie about until loosen is called, which may be called more
 // than once, and for a minute after: for a while much more is live than otherwise, as where a
-// copy is made beside another, and whoever follows it reads and saves all of it again. All that is live is
-// looked at more often for that.
+// copy is made beside another, and whoever follows it reads and saves all of it again. All that
+// is live is looked at more often for that.
 func Tighten() (loosen func()) {
 	tightened.Add(1)
 	return sync.OnceFunc(func() {
@@ -118,11 +117,11 @@ func look(ctx context.Context) {
 				continue
 			}
 			u := usageNow()
-			switch lull := quiet.due(u, now); {
-			case resting.due(at, u):
+			early := quiet.due(u, now)
+			if resting.due(at, u) {
 				giveBack()
-			case lull:
-				runtime.GC()
+			} else if early {
+				collectNow()
 			}
 		}
 	}

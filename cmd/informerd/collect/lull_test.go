@@ -1,6 +1,37 @@
 package collect
 
-import "testing"
+import (
+	"os"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// TestBoundLull: whoever calls Bound has garbage collected early.
+func TestBoundLull(t *testing.T) {
+	if _, told := os.LookupEnv("GOGC"); told {
+		t.Skip("GOGC is set")
+	}
+	collected := make(chan struct{}, 1)
+	defer func(f func()) { collectNow = f }(collectNow)
+	collectNow = func() {
+		select {
+		case collected <- struct{}{}:
+		default:
+		}
+	}
+	held := make([]byte, lullFrom+1<<20)
+	runtime.GC() // it is live
+	defer Bound()()
+	garbage := make([]byte, lullFrom/2+1<<20)
+	runtime.KeepAlive(garbage)
+	select {
+	case <-collected:
+	case <-time.After(time.Minute):
+		t.Error("nothing is collected")
+	}
+	runtime.KeepAlive(held)
+}
 
 // TestLullDue: garbage is collected early where much is live, hardly anything was allocated for
 // two looks, and there is half as much garbage as may be; not while something goes on.
