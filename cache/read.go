@@ -7,8 +7,17 @@ import (
 	"sync/atomic"
 )
 
-// readChunk is how many objects a worker takes at a time.
-const readChunk = 32
+const (
+	// readChunk is how many objects a worker takes at a time, at least.
+	readChunk = 32
+	// readChunkMost is how many it takes at most. The siblings that a chunk ends between are read by
+	// two workers, each of which has to unpack the template and to look into it: of a million pods,
+	// forty of each ReplicaSet, chunks of 32 take 12 % longer than chunks of 512.
+	readChunkMost = 512
+	// readChunks is how many each worker takes, if they are not as small or as large as that: the
+	// last one to end is that much later than the others at most.
+	readChunks = 64
+)
 
 // processors are as many as Go found. The program may add some to spare, which are for what
 // takes a moment and not for this.
@@ -43,6 +52,7 @@ func (r *reading) run(ctx context.Context) error {
 	if workers == 0 {
 		return ctx.Err()
 	}
+	r.chunk = min(max(readChunk, r.n/(workers*readChunks)), readChunkMost)
 	defer Pause(ctx)() // each worker takes turns of its own
 	errs := make([]error, workers)
 	var wg sync.WaitGroup
@@ -62,6 +72,7 @@ func (r *reading) run(ctx context.Context) error {
 // reading is one Read.
 type reading struct {
 	n     int
+	chunk int // how many a worker takes at a time
 	write func(dst []byte, i int) ([]byte, error)
 	visit func(ctx context.Context, worker, i int, json []byte) error
 	next  atomic.Int64 // the first one nobody has taken
@@ -76,8 +87,8 @@ func (r *reading) work(ctx context.Context, worker int) error {
 	defer turn.end()
 	held := turn.in(ctx)
 	for {
-		end := int(r.next.Add(readChunk))
-		start := end - readChunk
+		end := int(r.next.Add(int64(r.chunk)))
+		start := end - r.chunk
 		if start >= r.n {
 			return nil
 		}

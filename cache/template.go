@@ -103,10 +103,6 @@ var plains plainTemplates
 type plainTemplates struct {
 	packing [plainPlaces]atomic.Pointer[plainTemplate]
 	reading [plainPlaces]readTemplate
-	// missed are those that were unpacked last to be read, and were not kept. One that is needed
-	// again soon is kept then: siblings are read one after the other. Who reads pods of all over
-	// the cluster needs each once.
-	missed [plainPlaces]atomic.Pointer[dictionary]
 }
 
 // plainPlaces is how many templates are kept unpacked, of all resources: some 3 MB of pods, 32 MB
@@ -149,15 +145,12 @@ func (p *plainTemplates) use(d *dictionary, read func(plain []byte) error) error
 	if json := p.at(d); json != nil {
 		return read(json)
 	}
-	i := p.place(d)
-	kept := &p.reading[i]
+	kept := &p.reading[p.place(d)]
 	if done, err := kept.use(d, read); done {
 		return err
 	}
-	if p.missed[i].Swap(d) == d {
-		if done, err := kept.replace(d, read); done {
-			return err
-		}
+	if done, err := kept.replace(d, read); done {
+		return err
 	}
 	buf := buffers.get()
 	json, err := d.template.appendPlain((*buf)[:0])
