@@ -3,6 +3,7 @@ package cache
 import (
 	"sync"
 
+	"github.com/informerd/informerd/cache/internal/delta"
 	"github.com/informerd/informerd/cache/internal/shape"
 	"github.com/informerd/informerd/cache/rawjson"
 )
@@ -24,33 +25,62 @@ type templateShape struct {
 	shape shape.Shape
 	of    *dictionary // the template that shape is of; nil: it is of none
 	last  *dictionary // the template of the object before
+	steps delta.Steps // of the object that is read now
 }
 
 // append appends the excerpt of an object, and says how long the object is.
 func (x *excerpts) append(dst []byte, o *Object) (_ []byte, size int, err error) {
+	s := x.beside(o)
+	defer x.done(s)
 	start := len(dst)
-	dst, err = o.AppendJSON(dst)
+	if s == nil {
+		dst, err = o.AppendJSON(dst)
+	} else {
+		dst, err = o.dict.unpackSteps(dst, &s.steps, int(o.size))
+	}
 	if err != nil {
 		return dst, 0, err
 	}
 	end := len(dst) // the excerpt, which is made of the object and shorter, takes its place
-	dst = x.appendOf(dst, dst[start:end], o)
+	dst = x.take(dst, dst[start:end], o, s)
 	return append(dst[:start], dst[end:]...), end - start, nil
 }
 
 // appendOf appends the excerpt of an object whose JSON is plain.
 func (x *excerpts) appendOf(dst, plain []byte, o *Object) []byte {
-	if o.dict != nil && o.dict.template != nil && o.was == 0 {
-		s, _ := x.shapes.Get().(*templateShape)
-		if s == nil {
-			s = &templateShape{}
-		}
-		out, ok := dst, false
-		if s.follow(x.of, o.dict) {
-			out, ok = s.shape.Append(dst, plain, o.data())
-		}
+	s := x.beside(o)
+	defer x.done(s)
+	return x.take(dst, plain, o, s)
+}
+
+// beside has read what an object that is held beside a template differs in. nil: o is not, or is
+// damaged, of which who unpacks it is told.
+func (x *excerpts) beside(o *Object) *templateShape {
+	if o.dict == nil || o.dict.template == nil || o.was != 0 {
+		return nil
+	}
+	s, _ := x.shapes.Get().(*templateShape)
+	if s == nil {
+		s = &templateShape{}
+	}
+	if !s.steps.Read(o.data()) {
+		x.done(s)
+		return nil
+	}
+	return s
+}
+
+func (x *excerpts) done(s *templateShape) {
+	if s != nil {
+		s.steps.Release()
 		x.shapes.Put(s)
-		if ok {
+	}
+}
+
+// take appends the excerpt of an object whose JSON is plain; s is what beside says of it.
+func (x *excerpts) take(dst, plain []byte, o *Object, s *templateShape) []byte {
+	if s != nil && s.follow(x.of, o.dict) {
+		if out, ok := s.shape.Append(dst, plain, &s.steps); ok {
 			return out
 		}
 	}

@@ -67,8 +67,11 @@ func TestShapesAreFollowed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if !s.steps.Read(o.data()) {
+				t.Fatalf("what %s differs in cannot be read", o.Key())
+			}
 			if s.follow(e, o.dict) {
-				if _, ok := s.shape.Append(nil, plain, o.data()); ok {
+				if _, ok := s.shape.Append(nil, plain, &s.steps); ok {
 					cut++
 				}
 			}

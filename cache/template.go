@@ -82,11 +82,21 @@ func openTemplate(id uint32, saved []byte, dictionaries map[uint32]*dictionary) 
 
 // unpackBeside appends the plain form of data, of an object that is held beside d.
 func (d *dictionary) unpackBeside(dst, data []byte, size int) ([]byte, error) {
+	return d.besideBase(dst, size, func(dst, base []byte) ([]byte, error) { return delta.Apply(dst, base, data, size) })
+}
+
+// unpackSteps is unpackBeside of data that was read.
+func (d *dictionary) unpackSteps(dst []byte, steps *delta.Steps, size int) ([]byte, error) {
+	return d.besideBase(dst, size, func(dst, base []byte) ([]byte, error) { return steps.Apply(dst, base, size) })
+}
+
+// besideBase appends what apply appends, of an object of so many bytes that is held beside d.
+func (d *dictionary) besideBase(dst []byte, size int, apply func(dst, base []byte) ([]byte, error)) ([]byte, error) {
 	if size > maxPlain {
 		return dst, fmt.Errorf("unpack object: %d bytes are too many", size)
 	}
 	err := plains.use(d, func(base []byte) (err error) {
-		dst, err = delta.Apply(dst, base, data, size)
+		dst, err = apply(dst, base)
 		return err
 	})
 	if err != nil {

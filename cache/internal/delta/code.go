@@ -24,8 +24,10 @@ var classes = []struct {
 const (
 	escapeBits = 9
 	longest    = 9
-	// pairBits is how many bits are looked at for two bytes at once, as two digits take.
-	pairBits = 10
+	// runBits is how many bits are looked at at once, as three digits take.
+	runBits = 12
+	// runBytes is how many bytes are written of a run, whatever it has.
+	runBytes = 4
 )
 
 // code is of one byte: its bits, the first one in the lowest place.
@@ -41,16 +43,19 @@ type meaning struct {
 	escaped bool
 }
 
-// pair is what the next bits mean where they are of two bytes that are not escaped.
-type pair struct {
-	bytes  [2]byte
-	length uint8 // in bits; 0: they are not
-}
+// run is what the next bits mean where they are of one byte, two or three that are not escaped: the
+// bytes, the first one in the lowest place, above them how many they are, and then how many bits
+// they take. 0: the first one is escaped.
+type run uint32
+
+func (r run) bytes() int { return int(r >> 24 & 3) }
+
+func (r run) length() uint8 { return uint8(r >> 28) }
 
 var (
 	codes    [256]code
 	meanings [1 << longest]meaning
-	pairs    [1 << pairBits]pair
+	runs     [1 << runBits]run
 	escape   code
 )
 
@@ -75,13 +80,23 @@ func init() {
 	if next > 1<<longest {
 		panic("delta: the codes do not fit")
 	}
-	for held := range pairs {
-		first := meanings[held&(1<<longest-1)]
-		second := meanings[held>>first.length&(1<<longest-1)]
-		if length := first.length + second.length; !first.escaped && !second.escaped && length <= pairBits {
-			pairs[held] = pair{[2]byte{first.byte, second.byte}, length}
-		}
+	for held := range runs {
+		runs[held] = runOf(held)
 	}
+}
+
+// runOf is the run that as many bits begin with.
+func runOf(held int) run {
+	var bytes, count, length int
+	for count < runBytes-1 {
+		m := meanings[held>>length&(1<<longest-1)]
+		if m.escaped || m.length == 0 || length+int(m.length) > runBits {
+			break
+		}
+		bytes |= int(m.byte) << (8 * count)
+		count, length = count+1, length+int(m.length)
+	}
+	return run(bytes | count<<24 | length<<28)
 }
 
 // writer appends bits.
@@ -128,14 +143,14 @@ type reader struct {
 // read fills text, and reports whether there was so much.
 func (r *reader) read(text []byte) bool {
 	in, held, n := r.in, r.held, r.n // in registers, as this is most of what unpacking takes
-	for len(text) > 0 {
+	for i := 0; i < len(text); {
 		if n < longest+8 {
 			in, held, n = fill(in, held, n)
 		}
-		if len(text) > 1 {
-			if p := pairs[held%(1<<pairBits)]; p.length > 0 && p.length <= n {
-				text[0], text[1], text = p.bytes[0], p.bytes[1], text[2:]
-				held, n = held>>(p.length%64), n-p.length
+		if len(text)-i >= runBytes {
+			if next := runs[held%(1<<runBits)]; next != 0 && next.length() <= n {
+				binary.LittleEndian.PutUint32(text[i:], uint32(next)) // what is too much is written over
+				i, held, n = i+next.bytes(), held>>(next.length()%64), n-next.length()
 				continue
 			}
 		}
@@ -147,8 +162,8 @@ func (r *reader) read(text []byte) bool {
 		if m.length == 0 || m.length > n {
 			return false
 		}
-		text[0], text = m.byte, text[1:]
-		held, n = held>>(m.length%64), n-m.length
+		text[i] = m.byte
+		i, held, n = i+1, held>>(m.length%64), n-m.length
 	}
 	r.in, r.held, r.n = in, held, n
 	return true

@@ -17,9 +17,9 @@
 package delta
 
 import (
-	"encoding/binary"
 	"errors"
 	"slices"
+	"sync"
 )
 
 // MaxBase is how long a sibling may be in bytes.
@@ -30,79 +30,73 @@ var ErrDamaged = errors.New("a delta does not fit its sibling")
 
 // Apply appends the object, size bytes, that delta says is beside base.
 func Apply(dst, base, delta []byte, size int) ([]byte, error) {
-	start := len(dst)
-	steps, n := binary.Uvarint(delta)
-	if n <= 0 || steps > uint64(len(delta)) {
+	s := pool.Get().(*Steps)
+	defer pool.Put(s)
+	if !s.Read(delta) {
 		return dst, ErrDamaged
 	}
-	text, ok := skipSteps(delta[n:], int(steps))
+	defer s.Release()
+	return s.Apply(dst, base, size)
+}
+
+var pool = sync.Pool{New: func() any { return new(Steps) }}
+
+// Apply appends the object, size bytes, that s says is beside base.
+func (s *Steps) Apply(dst, base []byte, size int) ([]byte, error) {
+	start := len(dst)
+	dst = slices.Grow(dst, size)
+	out := dst[start : start+size]
+	text, ok := s.spell(size)
 	if !ok {
 		return dst, ErrDamaged
 	}
-	dst = slices.Grow(dst, size)
-	out := dst[:start+size]
-	r := reader{in: text}
-	at, from, rest := start, 0, delta[n:]
-	for range steps {
-		var spelled, copied uint64
-		var where int64
-		spelled, rest = uvarint(rest)
-		copied, rest = uvarint(rest)
-		where, rest = varint(rest)
-		own, length := copied&1 == 1, int(copied>>1)
-		if spelled > uint64(len(out)-at) || copied>>1 > uint64(len(out)-at)-spelled {
+	at, from := 0, 0 // where the object and the sibling go on: what is left of the object is no less than the text
+	for _, step := range s.steps {
+		spelled, copied := int(step.spelled), int(step.copied)
+		if spelled > len(text) || copied > len(out)-at-spelled {
 			return dst, ErrDamaged
 		}
-		if !r.read(out[at : at+int(spelled)]) {
-			return dst, ErrDamaged
-		}
-		at, from = at+int(spelled), from+int(spelled)
-		if own {
-			back := int(where)
-			if back <= 0 || back > at-start || length > back {
-				return dst, ErrDamaged
-			}
-			copy(out[at:at+length], out[at-back:])
+		if spelled <= block && len(text) >= block && len(out)-at >= block {
+			*(*[block]byte)(out[at:]) = *(*[block]byte)(text) // what is too much is written over
 		} else {
-			from += int(where)
-			if from < 0 || from > len(base) || length > len(base)-from {
+			copy(out[at:], text[:spelled])
+		}
+		text = text[spelled:]
+		at, from = at+spelled, from+spelled
+		if step.own {
+			back := int(step.where)
+			if back <= 0 || back > at || copied > back {
 				return dst, ErrDamaged
 			}
-			copy(out[at:at+length], base[from:])
+			copy(out[at:at+copied], out[at-back:])
+		} else {
+			from += int(step.where)
+			if from < 0 || from > len(base) || copied > len(base)-from {
+				return dst, ErrDamaged
+			}
+			copy(out[at:at+copied], base[from:])
 		}
-		at, from = at+length, from+length
+		at, from = at+copied, from+copied
 	}
-	if !r.read(out[at:]) || !r.atEnd() {
-		return dst, ErrDamaged
-	}
-	return out, nil
+	copy(out[at:], text)
+	return dst[:start+size], nil
 }
 
-// uvarint and varint are for what skipSteps has gone through.
-func uvarint(b []byte) (uint64, []byte) {
-	if b[0] < 0x80 {
-		return uint64(b[0]), b[1:]
-	}
-	v, n := binary.Uvarint(b)
-	return v, b[n:]
-}
+// block is how many bytes of the text are copied at once where a step spells out fewer, which takes
+// less than to see how many.
+const block = 16
 
-func varint(b []byte) (int64, []byte) {
-	u, rest := uvarint(b)
-	return int64(u>>1) ^ -int64(u&1), rest
-}
-
-// skipSteps is what comes after so many steps.
-func skipSteps(b []byte, steps int) (rest []byte, ok bool) {
-	at := 0
-	for range 3 * steps {
-		began := at
-		for at < len(b) && b[at] >= 0x80 {
-			at++
-		}
-		if at++; at > len(b) || at-began > 5 {
+// spell reads the text of an object, size bytes: all at once, as every step would end in a branch that is
+// often mispredicted.
+func (s *Steps) spell(size int) ([]byte, bool) {
+	length := uint64(size)
+	for _, step := range s.steps {
+		if uint64(step.copied) > length {
 			return nil, false
 		}
+		length -= uint64(step.copied)
 	}
-	return b[at:], true
+	s.spelled = slices.Grow(s.spelled[:0], int(length))[:length]
+	r := reader{in: s.text}
+	return s.spelled, r.read(s.spelled) && r.atEnd()
 }

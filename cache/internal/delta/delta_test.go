@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -220,20 +221,50 @@ func FuzzAppend(f *testing.F) {
 	})
 }
 
+// BenchmarkApply is of a thousand pods, as the processor would learn the branches of one.
 func BenchmarkApply(b *testing.B) {
-	all := pods(b, 2)
+	all := pods(b, 1000)
 	var e Encoder
-	e.Reset(all[0])
-	d, _ := e.Append(nil, all[1], math.MaxInt)
-	b.SetBytes(int64(len(all[1])))
-	var buf []byte
-	for b.Loop() {
-		var err error
-		if buf, err = Apply(buf[:0], all[0], d, len(all[1])); err != nil {
-			b.Fatal(err)
+	deltas := make([][]byte, len(all))
+	bytes := 0
+	for i := range all {
+		base := all[i/standin.PodsOfSet*standin.PodsOfSet]
+		if i%standin.PodsOfSet == 0 {
+			e.Reset(base)
 		}
+		deltas[i], _ = e.Append(nil, all[i], math.MaxInt)
+		bytes += len(deltas[i])
 	}
-	b.ReportMetric(float64(len(d)), "bytes")
+	var buf []byte
+	apply := func(b *testing.B, apply func(base, delta []byte, size int) error) {
+		for i := 0; b.Loop(); i = (i + 1) % len(all) {
+			if err := apply(all[i/standin.PodsOfSet*standin.PodsOfSet], deltas[i], len(all[i])); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(bytes)/float64(len(all)), "bytes")
+	}
+	b.Run("once", func(b *testing.B) {
+		apply(b, func(base, delta []byte, size int) (err error) {
+			buf, err = Apply(buf[:0], base, delta, size)
+			return err
+		})
+	})
+	b.Run("read", func(b *testing.B) {
+		var s Steps
+		apply(b, func(base, delta []byte, size int) (err error) {
+			s.Read(delta)
+			return nil
+		})
+	})
+	b.Run("steps", func(b *testing.B) {
+		var s Steps
+		apply(b, func(base, delta []byte, size int) (err error) {
+			s.Read(delta)
+			buf, err = s.Apply(buf[:0], base, size)
+			return err
+		})
+	})
 }
 
 func BenchmarkAppend(b *testing.B) {
@@ -252,5 +283,63 @@ func BenchmarkReset(b *testing.B) {
 	var e Encoder
 	for b.Loop() {
 		e.Reset(all[0])
+	}
+}
+
+// TestStepsOfMany: Steps that were of other deltas before, damaged ones among them, say of each what
+// Apply says.
+func TestStepsOfMany(t *testing.T) {
+	all := pods(t, 100)
+	rng := rand.New(rand.NewPCG(1, 2))
+	var e Encoder
+	var s Steps
+	for i, object := range all {
+		base := all[i/standin.PodsOfSet*standin.PodsOfSet]
+		e.Reset(base)
+		d, _ := e.Append(nil, object, math.MaxInt)
+		for range 20 {
+			changed := mutated(rng, d)
+			want, wantErr := Apply(nil, base, changed, len(object))
+			var got []byte
+			err := ErrDamaged
+			if s.Read(changed) {
+				got, err = s.Apply(nil, base, len(object))
+			}
+			if err != wantErr || err == nil && !bytes.Equal(got, want) {
+				t.Fatalf("%q: %v, want %v", changed, err, wantErr)
+			}
+		}
+		if !s.Read(d) {
+			t.Fatalf("pod %d: not read", i)
+		}
+		out, err := s.Apply(nil, base, len(object))
+		if err != nil || !bytes.Equal(out, object) {
+			t.Fatalf("pod %d: %q (%v)", i, out, err)
+		}
+		for _, p := range s.Parts(nil) {
+			if !bytes.Equal(object[p.At:p.At+p.Len], base[p.From:p.From+p.Len]) {
+				t.Fatalf("pod %d: not in common: %v", i, p)
+			}
+		}
+	}
+}
+
+// TestLongSteps: numbers of every length come out as they were.
+func TestLongSteps(t *testing.T) {
+	var e Encoder
+	for _, length := range []int{0, 1, 126, 127, 128, 129, 1<<14 - 1, 1 << 14, 1<<14 + 1, 60_000} {
+		base := bytes.Repeat([]byte("x"), length)
+		for i := range base {
+			base[i] = byte('a' + i*i%23)
+		}
+		for _, text := range []int{0, 1, 9, 16, 17, 127, 128, 1 << 14, 70_000} {
+			object := append(bytes.Repeat([]byte("\x01"), text), base...)
+			for i := range object[:text] {
+				object[i] = byte(i * 7 % 251)
+			}
+			e.Reset(base)
+			check(t, &e, base, object)
+			check(t, &e, base, append(slices.Clip(base), object...))
+		}
 	}
 }

@@ -1,32 +1,22 @@
 package delta
 
-import "encoding/binary"
-
 // Part is a piece that an object has in common with its sibling: Len bytes, which begin at At in
 // the object and at From in the sibling.
 type Part struct{ At, From, Len int }
 
-// Parts appends pieces that an object has in common with its sibling, as delta says, which Apply
-// must have applied. They are in the order of both, and do not overlap. They need not be all: of two
+// Parts appends pieces that an object has in common with its sibling, as s says, which Apply must
+// have applied. They are in the order of both, and do not overlap. They need not be all: of two
 // pieces that are in another order in the sibling one is left out.
-func Parts(dst []Part, delta []byte) []Part {
-	steps, n := binary.Uvarint(delta)
-	rest := delta[n:]
+func (s *Steps) Parts(dst []Part) []Part {
 	first := len(dst)
 	at, from := 0, 0 // where the object and the sibling go on
-	for range steps {
-		var spelled, copied uint64
-		var where int64
-		spelled, rest = uvarint(rest)
-		copied, rest = uvarint(rest)
-		where, rest = varint(rest)
-		at, from = at+int(spelled), from+int(spelled)
-		length := int(copied >> 1)
-		if copied&1 == 0 {
-			from += int(where)
-			dst = addPart(dst, first, Part{at, from, length})
+	for _, step := range s.steps {
+		at, from = at+int(step.spelled), from+int(step.spelled)
+		if !step.own {
+			from += int(step.where)
+			dst = addPart(dst, first, Part{at, from, int(step.copied)})
 		}
-		at, from = at+length, from+length
+		at, from = at+int(step.copied), from+int(step.copied)
 	}
 	return dst
 }

@@ -31,7 +31,7 @@ func (s *Shape) Take(e *rawjson.Excerpt, base []byte) {
 
 // Append appends the excerpt of object, which is valid JSON and beside the sibling what d says. ok
 // is false where it has, or may have, another shape.
-func (s *Shape) Append(dst, object, d []byte) (_ []byte, ok bool) {
+func (s *Shape) Append(dst, object []byte, d *delta.Steps) (_ []byte, ok bool) {
 	if len(s.insides) == 0 || !s.fits(object, d) {
 		return dst, false
 	}
@@ -67,8 +67,8 @@ func endOf(parts []delta.Part, from int) (int, []delta.Part) {
 
 // fits finds all parts that the object has in common with the sibling, and reports whether it
 // differs from it only inside of strings and numbers.
-func (s *Shape) fits(object, d []byte) bool {
-	s.known, s.parts = delta.Parts(s.known[:0], d), s.parts[:0]
+func (s *Shape) fits(object []byte, d *delta.Steps) bool {
+	s.known, s.parts = d.Parts(s.known[:0]), s.parts[:0]
 	at, from := 0, 0 // the end of the part before
 	for _, p := range s.known {
 		if !s.fitsUntil(at, from, p.From, object[:p.At]) {

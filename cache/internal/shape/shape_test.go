@@ -33,7 +33,7 @@ func beside(t testing.TB, s *Shape, enc *delta.Encoder, e *rawjson.Excerpt, base
 		t.Fatalf("%s beside %s is %s (%v)", object, base, out, err)
 	}
 	s.Take(e, base)
-	got, ok := s.Append([]byte("before"), object, d)
+	got, ok := s.Append([]byte("before"), object, read(t, d))
 	if want := e.Append([]byte("before"), object); ok && !bytes.Equal(got, want) {
 		t.Fatalf("the excerpt of\n%s beside\n%s is\n%s and not\n%s", object, base, got, want)
 	}
@@ -41,6 +41,15 @@ func beside(t testing.TB, s *Shape, enc *delta.Encoder, e *rawjson.Excerpt, base
 		t.Fatalf("of %s beside %s nothing is said, and yet %s", object, base, got)
 	}
 	return ok
+}
+
+func read(t testing.TB, d []byte) *delta.Steps {
+	t.Helper()
+	var s delta.Steps
+	if !s.Read(d) {
+		t.Fatalf("%q is no delta", d)
+	}
+	return &s
 }
 
 // podsOf are n pods as a Store has them.
@@ -227,6 +236,7 @@ func BenchmarkShape(b *testing.B) {
 	var enc delta.Encoder
 	enc.Reset(base)
 	d, _ := enc.Append(nil, object, math.MaxInt)
+	steps := read(b, d)
 	var s Shape
 	b.Run("take", func(b *testing.B) {
 		for b.Loop() {
@@ -238,7 +248,7 @@ func BenchmarkShape(b *testing.B) {
 	b.Run("append", func(b *testing.B) {
 		for b.Loop() {
 			var ok bool
-			if dst, ok = s.Append(dst[:0], object, d); !ok {
+			if dst, ok = s.Append(dst[:0], object, steps); !ok {
 				b.Fatal("it has another shape")
 			}
 		}
