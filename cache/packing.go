@@ -68,17 +68,18 @@ func (p *packed) take() float64 {
 
 // pack returns the form in which plain is held, in memory of its own.
 func (p *packing) pack(plain []byte) ([]byte, *dictionary) {
-	data, used := packWith(p.dict.Load(), plain, p.coding())
-	p.note(plain, data, used)
+	c := p.coding()
+	data, used := packWith(p.dict.Load(), plain, c)
+	p.note(plain, data, used, c)
 	return data, used
 }
 
 // note counts what was packed. What siblings are held beside says nothing of how well the
-// dictionary fits.
-func (p *packing) note(plain, data []byte, used *dictionary) {
+// dictionary fits, nor does what is coded in another way than that was judged by.
+func (p *packing) note(plain, data []byte, used *dictionary, c coding) {
 	p.objects.packed()
 	switch {
-	case used != nil && used.template != nil:
+	case used != nil && used.template != nil, c != p.coding():
 	case p.dict.Load() != nil:
 		p.recent.add(len(plain), len(data))
 	case p.cold.Load():

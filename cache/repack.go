@@ -101,7 +101,7 @@ func (p *packing) packAnew(o *Object) (*Object, bool) {
 		if !ok {
 			known = family{owner: owner} // others are as o is
 		}
-		data, used = p.packOf(known, o.Key(), plain)
+		data, used, _ = p.packOf(known, o.Key(), plain)
 	} else {
 		data, used = packWith(p.dict.Load(), plain, p.coding())
 	}

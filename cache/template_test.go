@@ -206,6 +206,48 @@ func TestTemplatesGo(t *testing.T) {
 	}
 }
 
+// TestTemplatesAreQuick: where there are many objects, templates are packed quickly, others by themselves
+// densely, and how well the dictionary fits is judged by those alone.
+func TestTemplatesAreQuick(t *testing.T) {
+	s := newStore(t, podSpec())
+	samples := newFamilyRun(t, 400, 6)
+	samples.store.Repack(t.Context())
+	d := samples.store.packing.dict.Load()
+	if d == nil {
+		t.Fatal("there is no dictionary")
+	}
+	s.packing.dict.Store(d)
+	s.packing.warm()
+	s.packing.objects.set(quickObjects + 1)
+	templates, alone := map[*dictionary]bool{}, 0
+	for i := range 400 {
+		o, err := s.Decode(realPod(5000+i, i+1), "", "") // others than the dictionary has
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.dict == nil || o.dict.template == nil {
+			alone++
+			continue
+		}
+		templates[o.dict] = true
+	}
+	if len(templates) < 3 {
+		t.Fatalf("%d templates", len(templates))
+	}
+	for held := range templates {
+		plain, err := held.template.appendPlain(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if quickly := d.compress(plain, quick); !bytes.Equal(held.template.data, quickly) || len(d.compress(plain, dense)) >= len(quickly) {
+			t.Errorf("a template takes %d bytes, %d quickly", len(held.template.data), len(quickly))
+		}
+	}
+	if judged := s.packing.recent.objects.Load(); judged == 0 || judged > int64(alone-len(templates)) {
+		t.Errorf("%d of %d by themselves are judged by, with %d templates", judged, alone, len(templates))
+	}
+}
+
 // TestTemplatesFew: an owner of few objects has no template, however often they change: least of
 // all one of what the same object was before.
 func TestTemplatesFew(t *testing.T) {
