@@ -10,7 +10,8 @@ import (
 const (
 	// quickObjects is how many objects of a resource are packed quickly, in all clusters
 	// together. Of fewer all are read for a question without an index, within the time in which
-	// a person goes on; of more memory is what counts. It bounds what is paid: 12 MB of pods.
+	// a person goes on; of more memory is what counts. It bounds what is paid: 12 MB of pods, and
+	// what templates take more, see family.mayBecomeTemplate.
 	quickObjects = 1 << 16
 	// retrainObjects is how many objects are packed at least before it is judged
 	// whether the dictionary still fits them.
@@ -75,7 +76,7 @@ func (p *packing) pack(plain []byte) ([]byte, *dictionary) {
 }
 
 // note counts what was packed. What siblings are held beside says nothing of how well the
-// dictionary fits, nor does what is coded in another way than that was judged by.
+// dictionary fits, nor does what is packed quickly where others are packed densely.
 func (p *packing) note(plain, data []byte, used *dictionary, c coding) {
 	p.objects.packed()
 	switch {

@@ -390,11 +390,13 @@ func (f *family) isLarge(key Key) bool {
 	return n >= familyFrom
 }
 
-// mayBeginNext reports whether what is packed by itself now is likely to become the template of this
-// family. Who reads a few objects of each family unpacks a template for each of them, in less than
-// half of the time if it is packed quickly; and of forty pods it is one that takes a third more.
-func (f *family) mayBeginNext() bool {
-	return len(f.met) >= familyFrom-2 && len(f.met) < familyFrom
+// mayBecomeTemplate reports whether an object, size bytes, that is packed by itself is likely to be what the
+// next one of this family is held beside. It is packed quickly then: whoever reads a few objects of each
+// family unpacks a template for each of them, which takes less than half of the time. Of an owner of two
+// objects none is, of more one or two are. One that is known already has changed: its siblings are few,
+// or unlike it.
+func (f *family) mayBecomeTemplate(key Key, size int) bool {
+	return len(f.met) >= familyFrom-2 && len(f.met) < familyFrom && size <= delta.MaxBase && !slices.Contains(f.met, key)
 }
 
 // packOf returns the form in which plain, of an object of this family, is held, what it is packed
@@ -421,7 +423,7 @@ func (p *packing) packOf(f family, key Key, plain []byte) ([]byte, *dictionary, 
 		}
 	}
 	// The next one may be like this one, as pods of a ReplicaSet are that have just been made.
-	if f.mayBeginNext() {
+	if f.mayBecomeTemplate(key, len(plain)) {
 		how = quick
 	}
 	data, used := packWith(with, plain, how)

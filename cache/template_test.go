@@ -219,32 +219,101 @@ func TestTemplatesAreQuick(t *testing.T) {
 	s.packing.dict.Store(d)
 	s.packing.warm()
 	s.packing.objects.set(quickObjects + 1)
-	templates, alone := map[*dictionary]bool{}, 0
-	for i := range 400 {
-		o, err := s.Decode(realPod(5000+i, i+1), "", "") // others than the dictionary has
+	templates, alone, quickly := map[*dictionary]bool{}, 0, 0
+	decode := func(i, version int) *Object {
+		t.Helper()
+		o, err := s.Decode(realPod(5000+i, version), "", "") // others than the dictionary has
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.dict == nil || o.dict.template == nil {
-			alone++
+		return o
+	}
+	coded := func(o *Object) (densely, quickly bool) {
+		t.Helper()
+		plain, err := o.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Equal(o.data(), d.compress(plain, dense)), bytes.Equal(o.data(), d.compress(plain, quick))
+	}
+	for i := range 400 {
+		o := decode(i, i+1)
+		if o.dict == nil || o.dict.template != nil {
+			templates[o.dict] = true
 			continue
 		}
-		templates[o.dict] = true
+		alone++
+		switch isDense, isQuick := coded(o); {
+		case isQuick:
+			quickly++
+		case !isDense:
+			t.Errorf("%s is packed otherwise", o.Key())
+		}
 	}
-	if len(templates) < 3 {
-		t.Fatalf("%d templates", len(templates))
+	if len(templates) < 3 || quickly != len(templates) {
+		t.Fatalf("%d templates, %d of %d by themselves are packed quickly", len(templates), quickly, alone)
 	}
 	for held := range templates {
 		plain, err := held.template.appendPlain(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if quickly := d.compress(plain, quick); !bytes.Equal(held.template.data, quickly) || len(d.compress(plain, dense)) >= len(quickly) {
-			t.Errorf("a template takes %d bytes, %d quickly", len(held.template.data), len(quickly))
+		if packed := d.compress(plain, quick); !bytes.Equal(held.template.data, packed) || len(d.compress(plain, dense)) >= len(packed) {
+			t.Errorf("a template takes %d bytes, %d quickly", len(held.template.data), len(packed))
 		}
 	}
-	if judged := s.packing.recent.objects.Load(); judged == 0 || judged > int64(alone-len(templates)) {
-		t.Errorf("%d of %d by themselves are judged by, with %d templates", judged, alone, len(templates))
+	if judged := s.packing.recent.objects.Load(); int(judged) != alone-quickly {
+		t.Errorf("%d are judged by, of %d by themselves, %d of them packed quickly", judged, alone, quickly)
+	}
+}
+
+// TestFewAreDense: of two or three siblings, where there are many objects, none is packed quickly when it has
+// changed, and of two none when it is new.
+func TestFewAreDense(t *testing.T) {
+	for siblings := 2; siblings <= 3; siblings++ {
+		s := newStore(t, podSpec())
+		s.packing.dict.Store(newFamilyRun(t, 400, 6).store.packing.dict.Load())
+		s.packing.warm()
+		s.packing.objects.set(quickObjects + 1)
+		d := s.packing.dict.Load()
+		version := 0
+		decode := func(i int) *Object {
+			version++
+			o, err := s.Decode(realPod(5000+i, version), "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return o
+		}
+		check := func(o *Object, when string) {
+			t.Helper()
+			plain, err := o.JSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.dict != d || !bytes.Equal(o.data(), d.compress(plain, dense)) {
+				t.Errorf("%d siblings, %s: %s takes %d bytes, %d densely", siblings, when, o.Key(), len(o.data()), len(d.compress(plain, dense)))
+			}
+		}
+		var objs []*Object
+		for i := range siblings {
+			o := decode(i)
+			if i < 2 {
+				check(o, "new")
+			}
+			objs = append(objs, o)
+		}
+		s.Replace("", objs, strconv.Itoa(version))
+		s.packing.objects.set(quickObjects + 1)
+		for round := range 3 {
+			s.packing.families.forget()
+			for i := range siblings {
+				o := decode(i)
+				check(o, fmt.Sprintf("changed %d times", round+1))
+				s.Apply("", Modified, o)
+				s.packing.objects.set(quickObjects + 1)
+			}
+		}
 	}
 }
 

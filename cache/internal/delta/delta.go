@@ -32,10 +32,10 @@ var ErrDamaged = errors.New("a delta does not fit its sibling")
 func Apply(dst, base, delta []byte, size int) ([]byte, error) {
 	s := pool.Get().(*Steps)
 	defer pool.Put(s)
+	defer s.Release()
 	if !s.Read(delta) {
 		return dst, ErrDamaged
 	}
-	defer s.Release()
 	return s.Apply(dst, base, size)
 }
 
@@ -43,17 +43,19 @@ var pool = sync.Pool{New: func() any { return new(Steps) }}
 
 // Apply appends the object, size bytes, that s says is beside base.
 func (s *Steps) Apply(dst, base []byte, size int) ([]byte, error) {
-	start := len(dst)
-	dst = slices.Grow(dst, size)
-	out := dst[start : start+size]
 	text, ok := s.spell(size)
 	if !ok {
 		return dst, ErrDamaged
 	}
-	at, from := 0, 0 // where the object and the sibling go on: what is left of the object is no less than the text
+	start := len(dst)
+	dst = slices.Grow(dst, size)
+	out := dst[start : start+size]
+	at, from := 0, 0 // where the object and the sibling go on
 	for _, step := range s.steps {
+		// What is left of the object is as long as what is left of the text and all that is copied
+		// from here on.
 		spelled, copied := int(step.spelled), int(step.copied)
-		if spelled > len(text) || copied > len(out)-at-spelled {
+		if spelled > len(text) {
 			return dst, ErrDamaged
 		}
 		if spelled <= block && len(text) >= block && len(out)-at >= block {
@@ -86,8 +88,8 @@ func (s *Steps) Apply(dst, base []byte, size int) ([]byte, error) {
 // less than to see how many.
 const block = 16
 
-// spell reads the text of an object, size bytes: all at once, as every step would end in a branch that is
-// often mispredicted.
+// spell reads the text of an object, size bytes: all at once, since where the text of a step ends cannot be
+// foreseen by the processor.
 func (s *Steps) spell(size int) ([]byte, bool) {
 	length := uint64(size)
 	for _, step := range s.steps {
@@ -95,6 +97,9 @@ func (s *Steps) spell(size int) ([]byte, bool) {
 			return nil, false
 		}
 		length -= uint64(step.copied)
+	}
+	if length > uint64(len(s.text))*8/leastBits {
+		return nil, false
 	}
 	s.spelled = slices.Grow(s.spelled[:0], int(length))[:length]
 	r := reader{in: s.text}

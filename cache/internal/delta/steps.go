@@ -18,11 +18,17 @@ type Steps struct {
 
 // Release has s be of no delta. It keeps its memory for the next one, unless that is large.
 func (s *Steps) Release() {
-	s.steps, s.text = s.steps[:0], nil
+	if cap(s.steps) > mostSteps {
+		s.steps = nil
+	}
 	if cap(s.spelled) > MaxBase {
 		s.spelled = nil
 	}
+	s.steps, s.text = s.steps[:0], nil
 }
+
+// mostSteps is how many a Steps keeps memory for. Pods have some 25.
+const mostSteps = 1 << 12
 
 // step is what comes next of the object.
 type step struct {
@@ -37,7 +43,7 @@ const stepBytes = 3
 // Read makes s those of delta, and reports whether it can be one.
 func (s *Steps) Read(delta []byte) bool {
 	count, at := uvarint(delta, 0)
-	if at == 0 || int(count) > len(delta)/stepBytes {
+	if at == 0 || uint64(count) > uint64(len(delta)/stepBytes) {
 		return false
 	}
 	s.steps = slices.Grow(s.steps[:0], int(count))[:count]
@@ -88,7 +94,7 @@ func short(word uint64) (number uint32, bytes, long uint64) {
 // uvarint reads the number at at, and returns where the next one is, 0 if there is none.
 func uvarint(b []byte, at int) (number uint32, next int) {
 	v, n := binary.Uvarint(b[at:])
-	if n <= 0 || v > math.MaxUint32 {
+	if n <= 0 || n > binary.MaxVarintLen32 || v > math.MaxUint32 {
 		return 0, 0
 	}
 	return uint32(v), at + n
