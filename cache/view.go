@@ -75,6 +75,15 @@ func (v *View) Reader(s Scope) *Reader {
 // again, and reports whether there was any. Nothing is kept for some minutes.
 func (v *View) ForgetColumns() bool { return v.store != nil && v.store.forgetColumns() }
 
+// Len is how many objects the copy has, whoever may see them. It says what a way to an answer
+// costs, and is not for anybody's eyes: Reader.Len is.
+func (v *View) Len() int {
+	if v.store == nil {
+		return 0
+	}
+	return v.store.Len()
+}
+
 // Store is the copy as a whole; nil unless it is Readable. It is for what keeps copies
 // and what is computed from them: nobody else has the key.
 func (v *View) Store(inside.Key) *Store { return v.store }

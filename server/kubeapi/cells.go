@@ -1,8 +1,10 @@
 package kubeapi
 
 import (
+	"bytes"
 	"encoding/json"
-	"slices"
+	"strings"
+	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,40 +16,74 @@ import (
 // answer are for one goroutine at a time.
 type Cells struct {
 	made    []any         // for this answer
-	printed *printedCells // else: by the API server
-	object  *cache.Object // whose age it is
+	printed *row          // else: by the API server
+	object  *cache.Object // whose row it is
 	ages    ages          // that the Cells of an answer have in common
 }
 
-// printedCells are those of a row as the API server wrote them, with commas between them, but
-// for ages: of 20,000 rows it takes longer to look at each cell than to copy all.
-type printedCells struct {
-	text []byte
-	ages []int // where in text an age of now goes
+// conditions are those of the row as JSON; empty: it has none.
+func (c *Cells) conditions() string {
+	if c.printed == nil || c.printed.conditions == (unique.Handle[string]{}) {
+		return ""
+	}
+	return c.printed.conditions.Value()
 }
 
-func newPrintedCells(columns []metav1.TableColumnDefinition, cells []json.RawMessage) (*printedCells, error) {
-	p := &printedCells{}
+// printedCells are those of a row as the API server wrote them, with commas between them: of
+// 20,000 rows it takes longer to look at each cell than to copy all. What is told of the
+// object itself has a mark in its place: a control character, as JSON has none but spaces.
+type printedCells string
+
+const (
+	markName = '\x00' // only at the start
+	markAge  = '\x01' // of now
+)
+
+// newPrintedCells are those of an object of the given name.
+func newPrintedCells(columns []metav1.TableColumnDefinition, cells []json.RawMessage, name string) (printedCells, error) {
+	var text []byte
 	for i, cell := range cells {
 		if i > 0 {
-			p.text = append(p.text, ',')
+			text = append(text, ',')
 		}
 		if i < len(columns) && isAge(columns[i]) {
-			p.ages = append(p.ages, len(p.text))
+			text = append(text, markAge)
+			continue
+		}
+		if i == 0 && bytes.Equal(cell, reply.AppendText(nil, name)) {
+			text = append(text, markName)
 			continue
 		}
 		var err error
-		if p.text, err = reply.AppendRaw(p.text, cell); err != nil {
-			return nil, err
+		if text, err = reply.AppendRaw(text, cell); err != nil {
+			return "", err
 		}
 	}
-	p.text = slices.Clip(p.text)
-	return p, nil
+	return printedCells(text), nil
+}
+
+// append appends the cells of o.
+func (p printedCells) append(dst []byte, o *cache.Object, ages ages) []byte {
+	text := string(p)
+	if strings.HasPrefix(text, string(markName)) {
+		dst, text = reply.AppendText(dst, o.Name()), text[1:]
+	}
+	for {
+		before, after, found := strings.Cut(text, string(markAge))
+		dst = append(dst, before...)
+		if !found {
+			return dst
+		}
+		dst, text = reply.AppendText(dst, ages.of(o)), after
+	}
 }
 
 // Append appends the cells as JSON, with commas between them. A row has not always as many as
 // there are columns.
 func (c *Cells) Append(dst []byte) ([]byte, error) {
+	if c.printed != nil {
+		return c.printed.cells.append(dst, c.object, c.ages), nil
+	}
 	var err error
 	for i, cell := range c.made {
 		if i > 0 {
@@ -57,15 +93,7 @@ func (c *Cells) Append(dst []byte) ([]byte, error) {
 			return dst, err
 		}
 	}
-	if c.printed == nil {
-		return dst, nil
-	}
-	from := 0
-	for _, at := range c.printed.ages {
-		dst = reply.AppendText(append(dst, c.printed.text[from:at]...), c.ages.of(c.object))
-		from = at
-	}
-	return append(dst, c.printed.text[from:]...), nil
+	return dst, nil
 }
 
 // number is the number in a cell; false: there is none.

@@ -23,15 +23,6 @@ func known(view *cache.View) *target {
 // Print prints objects that were found in a View, as in the tables of this API:
 // with rows that the API server made, and names and ages alone while it is away.
 func (a *API) Print(ctx context.Context, view *cache.View, objs []*cache.Object) (Printed, error) {
-	t := known(view)
-	out := Printed{Columns: genericColumns, Rows: make([]Cells, len(objs))}
-	columns, lines, err := a.printer(t).lines(ctx, objs)
-	if err != nil {
-		return Printed{}, err
-	}
-	for i, l := range lines {
-		out.Rows[i] = l.cells
-	}
-	out.Columns = columns
-	return out, nil
+	columns, cells, err := a.printer(known(view)).cells(ctx, objs)
+	return Printed{Columns: columns, Rows: cells}, err
 }

@@ -2,7 +2,6 @@ package kubeapi
 
 import (
 	"cmp"
-	"container/list"
 	"encoding/json"
 	"math"
 	"regexp"
@@ -10,33 +9,40 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerd/informerd/cache"
 )
 
-// maxRows bounds the printed rows that are kept.
-const maxRows = 100_000
+// A generation of printed rows is full with so many rows, or bytes of them.
+const (
+	rowsKept  = 100_000
+	bytesKept = 512 * rowsKept
+)
 
-// row is an object as the API server printed it.
+// row is an object as the API server printed it. Nothing of it changes.
 type row struct {
-	key         rowKey
-	uid, rv     string
-	cells       *printedCells
-	conditions  json.RawMessage
-	goodThrough time.Time // zero: for ever
+	version     string // resourceVersion of the object
+	cells       printedCells
+	conditions  unique.Handle[string] // as JSON; those of many objects are the same
+	goodThrough int64                 // Unix time in nanoseconds; 0: for ever
 }
 
-type rowKey struct {
-	resource cache.Resource
-	object   cache.Key
+// rowID tells objects of a resource apart. One may have the name of another that is gone, and of
+// aggregated API servers some give no UID, and others the same one to several objects. None
+// of the three has a slash in it but the last.
+func rowID(namespace, name, uid string) string { return namespace + "/" + name + "/" + uid }
+
+// appendRowID appends the rowID of o.
+func appendRowID(dst []byte, o *cache.Object) []byte {
+	return append(append(append(append(append(dst, o.Namespace()...), '/'), o.Name()...), '/'), o.UID()...)
 }
 
-// shows reports whether the row is that of o, and still what would be printed.
+// shows reports whether the row of o is still what would be printed.
 func (r *row) shows(o *cache.Object, now time.Time) bool {
-	return r != nil && r.uid == o.UID() && r.rv == o.ResourceVersion() &&
-		(r.goodThrough.IsZero() || now.Before(r.goodThrough))
+	return r != nil && r.version == o.ResourceVersion() && (r.goodThrough == 0 || now.UnixNano() < r.goodThrough)
 }
 
 // heading is what is said of a resource's tables as a whole.
@@ -53,13 +59,59 @@ func (h heading) columnsOrGeneric() []metav1.TableColumnDefinition {
 }
 
 // rows keeps what the API server printed: its printers know the kinds, and are
-// asked only once for each version of an object. The zero value is ready.
+// asked only once for each version of an object. There are two generations of them: when
+// the young one is full it takes the place of the old one, which is forgotten. So those
+// that came last are there, as many as a generation has, and never more than two have. The
+// zero value is ready.
 type rows struct {
+	most     int        // of a generation; 0: rowsKept
 	mu       sync.Mutex // guards all below
 	headings map[cache.Resource]heading
 	blanks   map[cache.Resource][]json.RawMessage // see blank
-	byKey    map[cache.Resource]map[cache.Key]*list.Element
-	order    list.List // of *row, the oldest in front
+	young    generation
+	old      generation // has no row that young has another of
+}
+
+// generation are rows by their ids.
+type generation struct {
+	of         map[cache.Resource]map[string]*row
+	len, bytes int
+}
+
+// put enters a row that there was none of.
+func (g *generation) put(r cache.Resource, id string, p *row) {
+	of := g.of[r]
+	if of == nil {
+		if g.of == nil {
+			g.of = map[cache.Resource]map[string]*row{}
+		}
+		of = map[string]*row{}
+		g.of[r] = of
+	}
+	of[id] = p
+	g.len++
+	g.bytes += p.bytes(id)
+}
+
+func (g *generation) drop(r cache.Resource, id string) {
+	if p := g.of[r][id]; p != nil {
+		delete(g.of[r], id)
+		g.len--
+		g.bytes -= p.bytes(id)
+	}
+}
+
+// bytes are those that the row has of its own.
+func (r *row) bytes(id string) int { return len(id) + len(r.version) + len(r.cells) }
+
+// generationOf is how many rows a generation has at most.
+func (t *rows) generationOf() int { return cmp.Or(t.most, rowsKept) }
+
+// atOnce is how many rows are asked for at once.
+func (t *rows) atOnce() int { return min(rowsAtOnce, t.generationOf()) }
+
+func (t *rows) isFull() bool {
+	return t.young.len >= t.generationOf() || t.young.bytes >= bytesKept
 }
 
 // get returns the heading of a resource and the rows there are for objs, nil
@@ -67,40 +119,32 @@ type rows struct {
 func (t *rows) get(r cache.Resource, objs []*cache.Object) (heading, []*row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	found, byKey := make([]*row, len(objs)), t.byKey[r]
+	found, young, old := make([]*row, len(objs)), t.young.of[r], t.old.of[r]
+	var id []byte
 	for i, o := range objs {
-		if e := byKey[o.Key()]; e != nil {
-			found[i] = e.Value.(*row)
+		id = appendRowID(id[:0], o)
+		if found[i] = young[string(id)]; found[i] == nil {
+			found[i] = old[string(id)]
 		}
 	}
 	return t.headings[r], found
 }
 
-func (t *rows) put(r cache.Resource, h heading, printed []*row) {
+// put keeps printed rows, by their ids.
+func (t *rows) put(r cache.Resource, h heading, printed map[string]*row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.byKey == nil {
-		t.byKey, t.headings = map[cache.Resource]map[cache.Key]*list.Element{}, map[cache.Resource]heading{}
+	if t.headings == nil {
+		t.headings = map[cache.Resource]heading{}
 	}
 	t.headings[r] = h
-	for _, p := range printed {
-		of := t.byKey[p.key.resource]
-		if of == nil {
-			of = map[cache.Key]*list.Element{}
-			t.byKey[p.key.resource] = of
+	for id, p := range printed {
+		t.young.drop(r, id)
+		t.old.drop(r, id)
+		if t.isFull() {
+			t.young, t.old = generation{}, t.young
 		}
-		if e := of[p.key.object]; e != nil {
-			t.order.Remove(e)
-		}
-		of[p.key.object] = t.order.PushBack(p)
-	}
-	for t.order.Len() > maxRows {
-		oldest := t.order.Remove(t.order.Front()).(*row).key
-		if of := t.byKey[oldest.resource]; len(of) > 1 {
-			delete(of, oldest.object)
-		} else {
-			delete(t.byKey, oldest.resource)
-		}
+		t.young.put(r, id, p)
 	}
 }
 
@@ -144,25 +188,25 @@ func goodFor(cell json.RawMessage) time.Duration {
 
 // inPrintedOrder puts a table in the order its printer gives it, where that is
 // not the order of names: FlowSchemas are shown by precedence.
-func inPrintedOrder(r cache.Resource, objs []*cache.Object, lines []line) ([]*cache.Object, []line) {
+func inPrintedOrder(r cache.Resource, objs []*cache.Object, cells []Cells) ([]*cache.Object, []Cells) {
 	if r.Name() != "flowschemas.flowcontrol.apiserver.k8s.io" {
-		return objs, lines
+		return objs, cells
 	}
 	order := make([]int, len(objs))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(lines[a].precedence(), lines[b].precedence()) })
-	sortedObjs, sortedLines := make([]*cache.Object, len(objs)), make([]line, len(lines))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(cells[a].precedence(), cells[b].precedence()) })
+	sortedObjs, sortedCells := make([]*cache.Object, len(objs)), make([]Cells, len(cells))
 	for to, from := range order {
-		sortedObjs[to], sortedLines[to] = objs[from], lines[from]
+		sortedObjs[to], sortedCells[to] = objs[from], cells[from]
 	}
-	return sortedObjs, sortedLines
+	return sortedObjs, sortedCells
 }
 
 // precedence is the number in the third cell.
-func (l line) precedence() int {
-	if n, ok := l.cells.number(2); ok {
+func (c *Cells) precedence() int {
+	if n, ok := c.number(2); ok {
 		return n
 	}
 	return math.MaxInt

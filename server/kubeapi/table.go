@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -50,12 +49,6 @@ func (a *API) printer(t *target) *printer {
 	}
 	plain := custom == nil && !mayPrint(t.spec())
 	return &printer{target: t, api: a, custom: custom, plain: plain, version: "v1"}
-}
-
-// line is one object in a table.
-type line struct {
-	cells      Cells
-	conditions json.RawMessage
 }
 
 // writeTable answers with a page as a table.
@@ -119,11 +112,11 @@ func (p *printer) event(ctx context.Context, o *cache.Object, version string) ([
 
 // table prints objs.
 func (p *printer) table(ctx context.Context, objs []*cache.Object, meta listMeta, headless bool) ([]byte, error) {
-	columns, lines, err := p.lines(ctx, objs)
+	columns, cells, err := p.cells(ctx, objs)
 	if err != nil {
 		return nil, err
 	}
-	objs, lines = inPrintedOrder(p.spec().Resource, objs, lines)
+	objs, cells = inPrintedOrder(p.spec().Resource, objs, cells)
 	body, err := p.tableHead(columns, meta, headless)
 	if err != nil {
 		return nil, err
@@ -132,7 +125,7 @@ func (p *printer) table(ctx context.Context, objs []*cache.Object, meta listMeta
 		if i > 0 {
 			body = append(body, ',')
 		}
-		if body, err = p.appendRow(body, lines[i], o); err != nil {
+		if body, err = p.appendRow(body, &cells[i], o); err != nil {
 			return nil, err
 		}
 	}
@@ -155,14 +148,14 @@ func (p *printer) tableHead(columns []metav1.TableColumnDefinition, meta listMet
 	return bytes.TrimSuffix(body, []byte("]}")), err
 }
 
-func (p *printer) appendRow(dst []byte, l line, o *cache.Object) ([]byte, error) {
-	dst, err := l.cells.Append(append(dst, `{"cells":[`...))
+func (p *printer) appendRow(dst []byte, cells *Cells, o *cache.Object) ([]byte, error) {
+	dst, err := cells.Append(append(dst, `{"cells":[`...))
 	if err != nil {
 		return dst, err
 	}
 	dst = append(dst, ']')
-	if len(l.conditions) > 0 {
-		dst = append(append(dst, `,"conditions":`...), l.conditions...)
+	if conditions := cells.conditions(); conditions != "" {
+		dst = append(append(dst, `,"conditions":`...), conditions...)
 	}
 	dst = append(dst, `,"object":`...)
 	switch p.include {
@@ -176,13 +169,13 @@ func (p *printer) appendRow(dst []byte, l line, o *cache.Object) ([]byte, error)
 	return append(dst, '}'), err
 }
 
-// lines print objs.
-func (p *printer) lines(ctx context.Context, objs []*cache.Object) ([]metav1.TableColumnDefinition, []line, error) {
-	all := make([]line, len(objs))
+// cells print objs.
+func (p *printer) cells(ctx context.Context, objs []*cache.Object) ([]metav1.TableColumnDefinition, []Cells, error) {
+	all := make([]Cells, len(objs))
 	if p.custom != nil {
 		var err error
 		for i, o := range objs {
-			if all[i].cells.made, err = p.custom.cells(o); err != nil {
+			if all[i].made, err = p.custom.cells(o); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -194,17 +187,14 @@ func (p *printer) lines(ctx context.Context, objs []*cache.Object) ([]metav1.Tab
 			columns = p.api.columns(p.spec().Resource) // of which the stream has been told
 		}
 		for i, o := range objs {
-			all[i].cells.made = unprinted(columns, o)
+			all[i].made = unprinted(columns, o)
 		}
 		return columns, all, nil
 	}
 	columns, printed := p.print(ctx, objs)
 	common := ages{}
 	for i, o := range objs {
-		all[i].cells = cellsOf(columns, common, printed[i], o)
-		if printed[i] != nil {
-			all[i].conditions = printed[i].conditions
-		}
+		all[i] = cellsOf(columns, common, printed[i], o)
 	}
 	return columns, all, nil
 }
@@ -230,7 +220,7 @@ func cellsOf(columns []metav1.TableColumnDefinition, common ages, r *row, o *cac
 	if r == nil {
 		return Cells{made: unprinted(columns, o)}
 	}
-	return Cells{printed: r.cells, object: o, ages: common}
+	return Cells{printed: r, object: o, ages: common}
 }
 
 // unprinted are the cells of an object that was never printed, while the API
@@ -289,58 +279,20 @@ func (p *printer) print(ctx context.Context, objs []*cache.Object) ([]metav1.Tab
 	resource := p.spec().Resource
 	heading, printed := p.api.rows.get(resource, objs)
 	now := time.Now()
-	var missing []*cache.Object
+	var missing []int // positions
 	for i, o := range objs {
-		if !printed[i].shows(o, now) && !(p.stream && printed[i] != nil && printed[i].uid == o.UID()) {
-			missing = append(missing, o)
+		if !printed[i].shows(o, now) && !(p.stream && printed[i] != nil) {
+			missing = append(missing, i)
 		}
 	}
 	if len(missing) > 0 || heading.columns == nil {
-		if err := p.ask(ctx, missing, len(objs)); err != nil {
+		gap := &rowGap{p, objs, printed}
+		if err := gap.fill(ctx, missing); err != nil {
 			p.api.log.Debug("cannot learn how objects are printed", "gvr", resource.String(), "err", err)
 		}
-		heading, printed = p.api.rows.get(resource, objs)
-	}
-	for i, o := range objs {
-		if printed[i] != nil && printed[i].uid != o.UID() {
-			printed[i] = nil // of another object of that name
-		}
+		heading, _ = p.api.rows.get(resource, nil)
 	}
 	return heading.columnsOrGeneric(), printed
-}
-
-// Rows are asked for one by one if they are few, or few of those that are shown: a list
-// costs the API server as much as there is in it, and of 20,000 pods some have changed
-// whenever somebody looks.
-const (
-	fewRows     = 4
-	manyRows    = 64
-	rowsAtATime = 8
-)
-
-// singly reports whether rows are asked for one by one, where so many are shown.
-func singly(rows, shown int) bool {
-	return rows > 0 && rows <= min(manyRows, max(fewRows, shown/100))
-}
-
-// ask has the API server print objects, of so many that are shown: a few singly, more
-// with one list.
-func (p *printer) ask(ctx context.Context, objs []*cache.Object, shown int) error {
-	if !singly(len(objs), shown) {
-		return p.askFor(ctx, p.listURI(objs))
-	}
-	defer cache.Pause(ctx)()
-	g, ctx := errgroup.WithContext(cache.WithoutTurns(ctx))
-	g.SetLimit(rowsAtATime)
-	for _, o := range objs {
-		g.Go(func() error {
-			if err := p.askFor(ctx, p.objectURI(o)); !apierrors.IsNotFound(err) {
-				return err
-			}
-			return nil
-		})
-	}
-	return g.Wait()
 }
 
 // askAt has the API server print o as it was at its version: by now it may be
@@ -354,60 +306,22 @@ func (p *printer) askAt(ctx context.Context, o *cache.Object) error {
 	if printed[0].shows(o, time.Now()) || p.spec().Aggregated {
 		return nil
 	}
-	return p.askFor(ctx, p.resourcePath(o.Namespace())+"?"+url.Values{
+	_, err := p.askFor(ctx, p.resourcePath(o.Namespace())+"?"+url.Values{
 		"includeObject": {"Metadata"}, "fieldSelector": {"metadata.name=" + o.Name()},
 		"resourceVersion": {o.ResourceVersion()}, "resourceVersionMatch": {string(metav1.ResourceVersionMatchExact)},
 	}.Encode())
+	return err
 }
 
-func (p *printer) objectURI(o *cache.Object) string {
-	return p.resourcePath(o.Namespace()) + "/" + url.PathEscape(o.Name()) + "?includeObject=Metadata"
-}
-
-// listURI lists the smallest part that has all of objs, from memory of the API
-// server: its copy is as new as this one. Without objects only the columns are
-// wanted.
-func (p *printer) listURI(objs []*cache.Object) string {
-	namespace := ""
-	for i, o := range objs {
-		if i > 0 && o.Namespace() != namespace {
-			namespace = ""
-			break
-		}
-		namespace = o.Namespace()
-	}
-	q := url.Values{"includeObject": {"Metadata"}, "resourceVersion": {"0"}}
-	if p.reader.Version() != "" && !p.spec().Aggregated {
-		q.Set("resourceVersion", p.reader.Version())
-		q.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
-	}
-	if p.selector != "" {
-		q.Set("labelSelector", p.selector)
-	}
-	if len(objs) == 0 {
-		q = url.Values{"includeObject": {"None"}, "limit": {"1"}}
-	}
-	return p.resourcePath(namespace) + "?" + q.Encode()
-}
-
-// askFor enters the table at uri into the rows.
-func (p *printer) askFor(ctx context.Context, uri string) error {
-	t, err := p.api.askTable(ctx, p.spec().Resource, uri)
-	if err != nil {
-		return err
-	}
-	p.api.rows.put(p.spec().Resource, t.heading, t.rows)
-	return nil
-}
-
-// goodThrough is until when all cells are true that are not made anew each time.
-func goodThrough(columns []metav1.TableColumnDefinition, cells []json.RawMessage, now time.Time) (until time.Time) {
+// goodThrough is until when all cells are true that are not made anew each time, in Unix
+// nanoseconds; 0 is for ever.
+func goodThrough(columns []metav1.TableColumnDefinition, cells []json.RawMessage, now time.Time) (until int64) {
 	for i, c := range cells {
 		if i < len(columns) && isAge(columns[i]) {
 			continue
 		}
-		if d := goodFor(c); d > 0 && (until.IsZero() || now.Add(d).Before(until)) {
-			until = now.Add(d)
+		if d := goodFor(c); d > 0 && (until == 0 || now.Add(d).UnixNano() < until) {
+			until = now.Add(d).UnixNano()
 		}
 	}
 	return until

@@ -47,6 +47,9 @@ func (w *world) prints(extra string, pods ...[4]string) { // namespace, name, ui
 	w.upstream.set(func(r *http.Request) *http.Response {
 		var rows []string
 		for _, p := range pods {
+			if _, in, ok := strings.Cut(r.URL.Path, "/namespaces/"); ok && !strings.HasPrefix(in, p[0]+"/") {
+				continue
+			}
 			one := strings.HasSuffix(r.URL.Path, "/"+p[1]) || strings.HasSuffix(r.URL.Query().Get("fieldSelector"), "="+p[1])
 			if !one && (!strings.HasSuffix(r.URL.Path, "/pods") || r.URL.Query().Has("fieldSelector")) {
 				continue

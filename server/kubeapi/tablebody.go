@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"time"
+	"unique"
 
 	"github.com/informerd/informerd/cache"
 	"github.com/informerd/informerd/cache/rawjson"
@@ -16,7 +17,7 @@ import (
 // printedTable is a table of the API server.
 type printedTable struct {
 	heading
-	rows []*row
+	rows map[string]*row // by their ids
 }
 
 // askTable asks once for all who want the same at the same time. It reads the table while
@@ -25,10 +26,10 @@ type printedTable struct {
 func (a *API) askTable(ctx context.Context, resource cache.Resource, uri string) (*printedTable, error) {
 	return once(ctx, &a.asking, "table "+resource.Cluster+" "+uri, func(ctx context.Context) (*printedTable, error) {
 		const accept = typeJSON + ";as=Table;v=v1;g=meta.k8s.io"
-		t := &printedTable{}
+		t := &printedTable{rows: map[string]*row{}}
 		err := a.read(ctx, cache.DocumentKey{Cluster: resource.Cluster, URI: uri, Accept: accept}, "", func(resp *http.Response) error {
 			t.warnings = resp.Header.Values("Warning")
-			return t.read(resource, resp.Body)
+			return t.read(resp.Body, 2*a.rows.generationOf())
 		})
 		if err != nil {
 			return nil, err
@@ -37,8 +38,9 @@ func (a *API) askTable(ctx context.Context, resource cache.Resource, uri string)
 	})
 }
 
-// read reads a table whose rows have the metadata of their objects.
-func (t *printedTable) read(resource cache.Resource, body io.Reader) error {
+// read reads a table whose rows have the metadata of their objects. Of more rows than atMost the
+// first ones are enough: no API server prints as many while it is waited for.
+func (t *printedTable) read(body io.Reader, atMost int) error {
 	in, now := rawjson.NewTableReader(body, 0), time.Now()
 	for {
 		raw, err := in.Next()
@@ -54,18 +56,17 @@ func (t *printedTable) read(resource cache.Resource, body io.Reader) error {
 		if err != nil {
 			return nil
 		}
-		printed, err := t.row(resource, raw, now)
-		if err != nil {
-			return err
+		if len(t.rows) >= atMost {
+			return nil
 		}
-		if printed != nil && len(t.rows) < maxRows {
-			t.rows = append(t.rows, printed)
+		if err := t.add(raw, now); err != nil {
+			return err
 		}
 	}
 }
 
-// row reads one row; nil if it does not say of which object it is.
-func (t *printedTable) row(resource cache.Resource, raw []byte, now time.Time) (*row, error) {
+// add reads one row. One that does not say of which object it is is left out.
+func (t *printedTable) add(raw []byte, now time.Time) error {
 	var r struct {
 		Cells      []json.RawMessage `json:"cells"`
 		Conditions json.RawMessage   `json:"conditions"`
@@ -74,18 +75,18 @@ func (t *printedTable) row(resource cache.Resource, raw []byte, now time.Time) (
 		} `json:"object"`
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, fmt.Errorf("read a row of a table: %w", err)
+		return fmt.Errorf("read a row of a table: %w", err)
 	}
 	m := r.Object.Metadata
 	if m.Name == "" {
-		return nil, nil
+		return nil
 	}
-	cells, err := newPrintedCells(t.columns, r.Cells)
+	cells, err := newPrintedCells(t.columns, r.Cells, m.Name)
 	if err != nil {
-		return nil, fmt.Errorf("read a row of a table: %w", err)
+		return fmt.Errorf("read a row of a table: %w", err)
 	}
-	return &row{
-		key: rowKey{resource, cache.Key{Namespace: m.Namespace, Name: m.Name}}, uid: m.UID, rv: m.ResourceVersion,
-		cells: cells, conditions: r.Conditions, goodThrough: goodThrough(t.columns, r.Cells, now),
-	}, nil
+	t.rows[rowID(m.Namespace, m.Name, m.UID)] = &row{
+		version: m.ResourceVersion, cells: cells, conditions: unique.Make(string(r.Conditions)), goodThrough: goodThrough(t.columns, r.Cells, now),
+	}
+	return nil
 }

@@ -47,7 +47,7 @@ func (p *printer) bookmark(ctx context.Context, object []byte, version string, i
 
 // blankLine are the columns, and the cells of an object in which nothing is set.
 func (p *printer) blankLine(ctx context.Context) ([]metav1.TableColumnDefinition, []any, error) {
-	columns, _, err := p.lines(ctx, nil)
+	columns, _, err := p.cells(ctx, nil)
 	if err != nil {
 		return nil, nil, err
 	}
