@@ -43,7 +43,7 @@ type table struct {
 
 // rows makes of l, a list of objects, one of their rows.
 func (s *Server) rows(ctx context.Context, l *listing, objects []*cache.Object, of func(*cache.Object) *viewed, clusters bool, v view) error {
-	t := &table{of: of, clusters: clusters, columns: []tableColumns{}, cells: make([]kubeapi.Cells, len(objects))}
+	t := &table{of: of, clusters: clusters, columns: []tableColumns{}}
 	if err := t.print(ctx, s.kube, objects); err != nil {
 		return err
 	}
@@ -78,6 +78,11 @@ func (t *table) appendRow(dst []byte, enc *encoder, o *cache.Object, cells *kube
 
 // print fills in columns, in the order in which resources appear, and cells.
 func (t *table) print(ctx context.Context, api *kubeapi.API, objects []*cache.Object) error {
+	if len(objects) > 0 && !slices.ContainsFunc(objects, func(o *cache.Object) bool { return t.of(o) != t.of(objects[0]) }) {
+		cells, err := t.printOf(ctx, api, t.of(objects[0]), objects)
+		t.cells = cells
+		return err
+	}
 	positions := map[*viewed][]int{}
 	var order []*viewed
 	for i, o := range objects {
@@ -87,25 +92,32 @@ func (t *table) print(ctx context.Context, api *kubeapi.API, objects []*cache.Ob
 		}
 		positions[r] = append(positions[r], i)
 	}
+	t.cells = make([]kubeapi.Cells, len(objects))
 	for _, r := range order {
-		those := objects
-		if len(order) > 1 {
-			those = make([]*cache.Object, len(positions[r]))
-			for n, i := range positions[r] {
-				those[n] = objects[i]
-			}
+		those := make([]*cache.Object, len(positions[r]))
+		for n, i := range positions[r] {
+			those[n] = objects[i]
 		}
-		printed, err := api.Print(ctx, r.view, those)
+		cells, err := t.printOf(ctx, api, r, those)
 		if err != nil {
 			return err
 		}
-		spec := &r.view.Spec
-		t.columns = append(t.columns, tableColumns{t.cluster(spec), spec.Name(), spec.Namespaced, printed.Columns})
 		for n, i := range positions[r] {
-			t.cells[i] = printed.Rows[n]
+			t.cells[i] = cells[n]
 		}
 	}
 	return nil
+}
+
+// printOf adds the columns of a resource and returns the cells of objects of it.
+func (t *table) printOf(ctx context.Context, api *kubeapi.API, r *viewed, objects []*cache.Object) ([]kubeapi.Cells, error) {
+	printed, err := api.Print(ctx, r.view, objects)
+	if err != nil {
+		return nil, err
+	}
+	spec := &r.view.Spec
+	t.columns = append(t.columns, tableColumns{t.cluster(spec), spec.Name(), spec.Namespaced, printed.Columns})
+	return printed.Rows, nil
 }
 
 // cluster is said only where there are several.

@@ -31,7 +31,8 @@ type DanglingQuery struct {
 // nothing.
 type Dangling struct {
 	From Node
-	// To is what is named; nil for a selector.
+	// To is what is named, the same for all that name it and not to be changed; nil for a
+	// selector.
 	To   *Node
 	Edge string
 	Why  string
@@ -73,9 +74,9 @@ func (g *Graph) Dangling(ctx context.Context, q DanglingQuery) (*DanglingAnswer,
 		found = found[:q.Limit]
 	}
 	a.Items = make([]Dangling, len(found))
-	missing := make([]Node, len(found)) // one piece of memory for all of them
+	missing := map[nodeID]*Node{} // most are named by many
 	for i, d := range found {
-		a.Items[i] = l.item(d, &missing[i])
+		a.Items[i] = l.item(d, missing)
 	}
 	return a, nil
 }
@@ -87,12 +88,21 @@ type loose struct {
 	query *DanglingQuery
 }
 
-// dangling is a Dangling by its nodes. Of a selector both are the holder.
+// dangling is a Dangling by positions: of 100,000 pods there may be as many or more. Of a
+// selector both nodes are the holder.
 type dangling struct {
 	from, to  nodeID
-	rule      *compiled
-	selection *selection // nil: a reference
-	position  int        // of the selection
+	rule      uint32 // of a reference, among the rules
+	selection int32  // among those of the holder; or noSelection
+}
+
+const noSelection = -1
+
+func (l *loose) ruleOf(d dangling) *compiled {
+	if d.selection == noSelection {
+		return l.rules[d.rule]
+	}
+	return l.selections[d.from][d.selection].rule
 }
 
 // holder is what decides, nearly always, where something dangling is among what its namespace
@@ -100,7 +110,7 @@ type dangling struct {
 // comparison.
 type holder struct {
 	name string
-	at   int // in what was found
+	at   uint32 // in what was found
 }
 
 // place is where holders are that are told apart by their names.
@@ -125,7 +135,7 @@ func (l *loose) sorted(found []dangling) []dangling {
 				places[at] = holders
 			}
 		}
-		*holders = append(*holders, holder{n.name, i})
+		*holders = append(*holders, holder{n.name, uint32(i)})
 	}
 	sorted := make([]dangling, 0, len(found))
 	for _, at := range slices.SortedFunc(maps.Keys(places), func(a, b place) int {
@@ -149,24 +159,27 @@ func (l *loose) compare(a, b dangling) int {
 	if c := l.compareNodes(a.from, b.from); c != 0 {
 		return c
 	}
-	if c := cmp.Compare(a.rule.why, b.rule.why); c != 0 {
+	if c := cmp.Compare(l.ruleOf(a).why, l.ruleOf(b).why); c != 0 {
 		return c
 	}
 	if c := l.compareNodes(a.to, b.to); c != 0 {
 		return c
 	}
-	return cmp.Compare(a.position, b.position)
+	return cmp.Compare(a.selection, b.selection)
 }
 
-// item shows what dangles; to is memory for what is named.
-func (l *loose) item(d dangling, to *Node) Dangling {
-	out := Dangling{From: l.node(d.from), Edge: d.rule.Edge, Why: d.rule.why}
-	if d.selection != nil {
-		out.Selector, out.NamespaceSelector = d.selection.text()
+// item shows what dangles. missing has the Node of each id that was named before.
+func (l *loose) item(d dangling, missing map[nodeID]*Node) Dangling {
+	rule := l.ruleOf(d)
+	out := Dangling{From: l.node(d.from), Edge: rule.Edge, Why: rule.why}
+	if d.selection != noSelection {
+		out.Selector, out.NamespaceSelector = l.selections[d.from][d.selection].text()
 		return out
 	}
-	*to = l.node(d.to)
-	out.To = to
+	if out.To = missing[d.to]; out.To == nil {
+		to := l.node(d.to)
+		out.To, missing[d.to] = &to, &to
+	}
 	return out
 }
 
@@ -185,7 +198,7 @@ func (l *loose) references() (found []dangling) {
 			}
 			for _, holder := range l.holders(m, &one) {
 				if from := nodeID(holder); l.sees(from) && l.query.matches(l.state, from, id) {
-					found = append(found, dangling{from: from, to: id, rule: rule})
+					found = append(found, dangling{from, id, uint32(m.rule), noSelection})
 				}
 			}
 		}
@@ -205,7 +218,7 @@ func (l *loose) selectors(ctx context.Context) (found []dangling, err error) {
 				return nil, err
 			}
 			if nothing {
-				found = append(found, dangling{from: id, to: id, rule: all[i].rule, selection: &all[i], position: i})
+				found = append(found, dangling{from: id, to: id, selection: int32(i)})
 			}
 		}
 	}
