@@ -15,10 +15,10 @@ const (
 	// it is complete, with its length; of a longer one, the next part is made
 	// when the one before has left.
 	Whole = 512 << 10
-	// writeSize is what is written at a time. The deadline of a client that
-	// does not read is one of each write, so they must not be as large as they
-	// could be.
-	writeSize = 64 << 10
+	// writeSize is what is written at a time. Of each write net/http makes a chunk, in
+	// two system calls that both wake the client. The deadline of a client that does
+	// not read is one of each write, so they must not be as large as they could be.
+	writeSize = 256 << 10
 	// checkEvery is how many times something is appended between two looks at
 	// the context.
 	checkEvery = 64

@@ -95,7 +95,7 @@ func TestBegun(t *testing.T) {
 func TestEnds(t *testing.T) {
 	refuse := errors.New("refused")
 	out := New(t.Context(), &writesThen{ResponseWriter: httptest.NewRecorder(), writes: 2, then: func() error { return refuse }})
-	if err := out.Append(appendText(strings.Repeat("x", Whole+1))); err != refuse || !out.Gone() || !out.Begun() {
+	if err := out.Append(appendText(strings.Repeat("x", 2*Whole))); err != refuse || !out.Gone() || !out.Begun() {
 		t.Errorf("error %v, gone %v, begun %v", err, out.Gone(), out.Begun())
 	}
 	out.Release()
@@ -104,7 +104,7 @@ func TestEnds(t *testing.T) {
 	w := &writesThen{ResponseWriter: httptest.NewRecorder(), writes: 2, then: func() error { cancel(); return nil }}
 	out = New(ctx, w)
 	defer out.Release()
-	err := out.Append(appendText(strings.Repeat("x", Whole+1)))
+	err := out.Append(appendText(strings.Repeat("x", 2*Whole)))
 	if !errors.Is(err, context.Canceled) || out.Gone() || w.writes != -1 {
 		t.Errorf("error %v, gone %v, %d writes left", err, out.Gone(), w.writes)
 	}
