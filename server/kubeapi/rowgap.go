@@ -62,7 +62,9 @@ func (g *rowGap) fill(ctx context.Context, missing []int) error {
 	}
 	parts := g.byNamespace(missing)
 	switch {
-	case len(parts) < 2, g.view.Len() <= g.api.rows.atOnce() && !g.ofNamespaces():
+	case len(parts) > 1 && g.ofNamespaces():
+		return g.lists(ctx, parts)
+	case len(parts) < 2, g.view.Len() <= g.api.rows.atOnce():
 		return g.list(ctx, missing)
 	case len(parts) <= fewLists, len(missing) >= rowsOfAList*len(parts):
 		return g.lists(ctx, parts)

@@ -248,3 +248,37 @@ func TestTableOfWhatIsSelected(t *testing.T) {
 		t.Errorf("asked for %v", q)
 	}
 }
+
+// TestTableOfNamespaces: where informerd may read some namespaces only, it does not ask for all of
+// them together.
+func TestTableOfNamespaces(t *testing.T) {
+	w := newWorld(t)
+	var names []string
+	printed := map[string][][4]string{}
+	for n := range 30 {
+		name := fmt.Sprintf("ns-%03d", n)
+		names = append(names, name)
+		for i := range 50 {
+			pod := fmt.Sprint("p", i)
+			printed[name] = append(printed[name], [4]string{name, pod, "uid-" + name + "-" + pod, "101"})
+		}
+	}
+	w.pods.store.SetSources(names)
+	var all [][4]string
+	for name, pods := range printed {
+		var objs []*cache.Object
+		for _, p := range pods {
+			objs = append(objs, w.pods.decode(t, pod(p[0], p[1], "many", "n1", 101)))
+		}
+		w.pods.store.Replace(name, objs, "101")
+		all = append(all, pods...)
+	}
+	w.prints("printed", all...)
+	if shown, of := w.paged("/api/v1/pods?labelSelector=app%3Dmany", 1500); shown != 1500 || of != 1500 {
+		t.Errorf("%d of %d rows are as they are printed", shown, of)
+	}
+	asked := w.upstream.requests()
+	if len(asked) != 30 || slices.ContainsFunc(asked, func(uri string) bool { return !strings.Contains(uri, "/namespaces/ns-") }) {
+		t.Errorf("asked %v", asked)
+	}
+}
