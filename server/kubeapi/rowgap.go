@@ -185,12 +185,11 @@ func both(a, b string) string {
 	return strings.Trim(a+","+b, ",")
 }
 
-// askFor returns the rows of the table at uri, by their ids, and keeps them for others.
+// askFor returns the rows of the table at uri, by their ids.
 func (p *printer) askFor(ctx context.Context, uri string) (map[string]*row, error) {
 	t, err := p.api.askTable(ctx, p.spec().Resource, uri)
 	if err != nil {
 		return nil, err
 	}
-	p.api.rows.put(p.spec().Resource, t.heading, t.rows)
 	return t.rows, nil
 }

@@ -20,7 +20,7 @@ type printedTable struct {
 	rows map[string]*row // by their ids
 }
 
-// askTable asks once for all who want the same at the same time. It reads the table while
+// askTable asks once for all who want the same at the same time, and keeps the rows. It reads the table while
 // it comes in: with the metadata of its objects, of which only names and versions are
 // kept, one of 20,000 pods is larger than a document may be.
 func (a *API) askTable(ctx context.Context, resource cache.Resource, uri string) (*printedTable, error) {
@@ -34,6 +34,7 @@ func (a *API) askTable(ctx context.Context, resource cache.Resource, uri string)
 		if err != nil {
 			return nil, err
 		}
+		a.rows.put(resource, t.heading, t.rows) // once, and also if nobody waits any more
 		return t, nil
 	})
 }
